@@ -1,0 +1,274 @@
+"""Scaled dot-product attention with every stage in the open.
+
+``scaled_dot_product_attention`` computes what the field's formula says and returns all of it:
+
+    scores  = Q K^T                                   raw dot products
+    scaled  = scores * scale                          scale = 1 / sqrt(d_k) unless given
+    capped  = softcap * tanh(scaled / softcap)        the same tensor as scaled without a softcap
+    logits  = capped + bias, -inf where not allowed   what softmax sees
+    weights = softmax(logits) over keys
+    output  = weights V
+
+Source:
+    Vaswani et al. 2017, "Attention Is All You Need", eq. 1; softcap: Gemma 2 report 2024, section 2;
+    sinks: Xiao et al. 2023, "Efficient Streaming Language Models with Attention Sinks" and the gpt-oss model card 2025.
+"""
+
+import math
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+STAGES: tuple[str, ...] = ("scores", "scaled", "capped", "logits", "weights")
+ALL_STAGES: frozenset[str] = frozenset(STAGES)
+
+_HALF = (torch.float16, torch.bfloat16)
+_FLOATS = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
+
+
+@dataclass(frozen=True, eq=False)
+class AttentionTrace:
+    """Every stage of one attention call; a stage that was not kept is None.
+
+    ``L`` stands for the leading axes, usually ``(batch, heads)``.
+
+    Attributes:
+        scores: (L, q_len, k_len) raw dot products; float32 for half-precision inputs.
+        scaled: (L, q_len, k_len) ``scores * scale``.
+        capped: (L, q_len, k_len) after the softcap; the same tensor as ``scaled`` where no softcap is set.
+        logits: (L, q_len, k_len) what softmax sees: -inf where a query may not look.
+        weights: (L, q_len, k_len) in the input dtype; rows sum to 1, are exactly 0 where a query may see nothing, and
+            sum to less than 1 with sinks.
+        output: (L, q_len, d_v) in the input dtype.
+        allowed: bool, broadcastable to ``(L, q_len, k_len)``, as it was given; all True where none was.
+        scale: the factor that the scores were multiplied by.
+        sink_weight: (L, q_len) the share of each row that went to the sink; None without sinks.
+    """
+
+    output: Tensor
+    allowed: Tensor
+    scale: float
+    scores: Tensor | None = None
+    scaled: Tensor | None = None
+    capped: Tensor | None = None
+    logits: Tensor | None = None
+    weights: Tensor | None = None
+    sink_weight: Tensor | None = None
+
+
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    *,
+    allowed: Tensor | None = None,
+    bias: Tensor | None = None,
+    sinks: Tensor | None = None,
+    scale: float | None = None,
+    softcap: float | None = None,
+    enable_gqa: bool = False,
+    keep: Collection[str] = ALL_STAGES,
+) -> AttentionTrace:
+    """Attention of each query over all keys, with the stages in between.
+
+    Half-precision inputs are computed in float32 up to and including softmax and the weighted sum; ``weights`` and
+    ``output`` are cast back. A row whose logits are all -inf gives weights and output exactly 0. NaN or inf in ``key`` or
+    ``value`` at a position that no query may read does no harm, forwards or backwards.
+
+    Args:
+        query: (batch, heads, q_len, d_k) float64, float32, bfloat16 or float16; any leading axes that broadcast.
+        key: (batch, heads, k_len, d_k), same dtype; with ``enable_gqa`` its heads may be fewer.
+        value: (batch, heads, k_len, d_v), same dtype; as many heads as ``key``.
+        allowed: bool, broadcastable to (batch, heads, q_len, k_len); True = may attend. Two axes always mean
+            (q_len, k_len). None: every key may be read.
+        bias: float, broadcastable likewise, added to the capped scores; -inf forbids.
+        sinks: (heads,) float, one extra logit per head that takes a share of each row and has no value.
+        scale: factor on the scores; None means 1 / sqrt(d_k).
+        softcap: bound on the absolute scaled score, > 0; None means no bound.
+        enable_gqa: repeat each key/value head for its group of consecutive query heads.
+        keep: names of the stages to hold; ``output``, ``allowed`` and ``scale`` are always there.
+
+    Returns:
+        AttentionTrace.
+
+    Raises:
+        TypeError: if a dtype is not one of those above, or ``allowed`` is not bool.
+        ValueError: if shapes do not fit, a stage is unknown, or ``softcap`` is not positive.
+
+    Source:
+        Vaswani et al. 2017, eq. 1. Grouped heads: Ainslie et al. 2023.
+    """
+    unknown = set(keep) - ALL_STAGES
+    if unknown:
+        raise ValueError(f"keep takes names of stages {STAGES}: got {sorted(unknown)}")
+    _check_inputs(query, key, value)
+    if softcap is not None and not softcap > 0:
+        raise ValueError(f"softcap must be positive: got {softcap}; leave it None for no cap")
+    if enable_gqa:
+        key, value = _repeat_kv_heads(query, key, value)
+    _check_leading_axes(query, key, value)
+
+    d_k = query.shape[-1]
+    scale = 1.0 / math.sqrt(d_k) if scale is None else float(scale)
+    dtype = query.dtype
+    if dtype in _HALF:
+        query, key, value = query.float(), key.float(), value.float()
+
+    shape = _scores_shape(query, key)  # (batch, heads, q_len, k_len)
+    if allowed is None:
+        given = torch.ones((), dtype=torch.bool, device=query.device).expand(shape[-2:])
+        readable = None
+    else:
+        given = readable = _check_allowed(allowed, shape)
+    if bias is not None:
+        bias = _check_bias(bias, shape).to(query.dtype)
+        if torch.isneginf(bias).any():
+            open_by_bias = ~torch.isneginf(bias)
+            readable = open_by_bias if readable is None else readable & open_by_bias
+    if readable is not None and readable.all():
+        readable = None
+
+    if readable is not None:
+        key, value = _silence_unreadable(key, value, readable)
+
+    scores = query @ key.transpose(-2, -1)  # (batch, heads, q_len, k_len)
+    scaled = scores * scale
+    capped = scaled if softcap is None else softcap * torch.tanh(scaled / softcap)
+    logits = capped if bias is None else capped + bias
+    if readable is not None:
+        logits = logits.masked_fill(~readable, -math.inf)
+
+    weights, sink_weight = _softmax(logits, readable, _check_sinks(sinks, query))
+    output = _weighted_sum(weights, value, readable)  # (batch, heads, q_len, d_v)
+
+    stages = {"scores": scores, "scaled": scaled, "capped": capped, "logits": logits, "weights": weights.to(dtype)}
+    return AttentionTrace(
+        output=output.to(dtype),
+        allowed=given,
+        scale=scale,
+        sink_weight=None if sink_weight is None else sink_weight.to(dtype),
+        **{name: stages[name] for name in STAGES if name in keep},
+    )
+
+
+def _softmax(logits: Tensor, readable: Tensor | None, sinks: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    """Softmax over keys; empty rows become exactly 0, with finite gradients. (L, q, k) -> (L, q, k), (L, q) | None."""
+    if sinks is not None:
+        column = sinks.to(logits.dtype).reshape(-1, 1, 1).expand(*logits.shape[:-1], 1)
+        joint = torch.softmax(torch.cat([logits, column], dim=-1), dim=-1)  # (L, q_len, k_len + 1)
+        return joint[..., :-1], joint[..., -1]
+    if logits.shape[-1] == 0:
+        return logits, None
+    empty = None if readable is None else ~readable.any(dim=-1, keepdim=True)  # (..., q_len, 1), small
+    if empty is not None and empty.any():
+        # Softmax of a row of -inf is NaN and so is its gradient: give it a harmless row, then blank the result.
+        return torch.softmax(logits.masked_fill(empty, 0.0), dim=-1).masked_fill(empty, 0.0), None
+    weights = torch.softmax(logits, dim=-1)
+    if weights[..., 0].isnan().any():  # a row of -inf that came from -inf in K itself; NaN elsewhere stays NaN
+        weights = weights.masked_fill(torch.isneginf(logits).all(dim=-1, keepdim=True), 0.0)
+    return weights, None
+
+
+def _weighted_sum(weights: Tensor, value: Tensor, readable: Tensor | None) -> Tensor:
+    """weights V, where NaN or inf in V reaches only the queries that may read it. -> (L, q_len, d_v)."""
+    output = weights @ value
+    if readable is None or torch.isfinite(value.sum()):
+        return output
+    broken = ~torch.isfinite(value)  # (..., k_len, d_v)
+    if not broken.any():
+        return output
+    reached = readable.to(value.dtype).expand(*weights.shape) @ broken.to(value.dtype) > 0
+    return torch.where(reached, output, weights @ value.masked_fill(broken, 0.0))
+
+
+def _silence_unreadable(key: Tensor, value: Tensor, readable: Tensor) -> tuple[Tensor, Tensor]:
+    """Blanks K and V where they are not finite and no query may read them: 0 * NaN is NaN, masked or not."""
+    unread = ~readable.any(dim=-2)  # (..., k_len)
+    if not unread.any() or (torch.isfinite(key.sum()) and torch.isfinite(value.sum())):
+        return key, value
+    gone = unread.unsqueeze(-1)  # (..., k_len, 1)
+    return key.masked_fill(gone & ~torch.isfinite(key), 0.0), value.masked_fill(gone & ~torch.isfinite(value), 0.0)
+
+
+def _repeat_kv_heads(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+    if query.dim() < 3:
+        raise ValueError(f"enable_gqa needs a heads axis: got query of shape {tuple(query.shape)}")
+    heads, kv_heads = query.shape[-3], key.shape[-3]
+    if value.shape[-3] != kv_heads:
+        raise ValueError(f"key and value need the same number of heads: got {kv_heads} and {value.shape[-3]}")
+    if kv_heads == 0 or heads % kv_heads:
+        raise ValueError(f"query heads must be a multiple of key/value heads: got {heads} and {kv_heads}")
+    group = heads // kv_heads
+    return key.repeat_interleave(group, dim=-3), value.repeat_interleave(group, dim=-3)  # a, a, b, b
+
+
+def _check_inputs(query: Tensor, key: Tensor, value: Tensor) -> None:
+    for name, tensor in (("query", query), ("key", key), ("value", value)):
+        if tensor.dtype not in _FLOATS:
+            raise TypeError(f"{name} must be float64, float32, bfloat16 or float16: got {tensor.dtype}")
+        if tensor.dtype != query.dtype:
+            raise TypeError(f"query, key and value need one dtype: got {query.dtype} and {tensor.dtype} ({name})")
+        if tensor.dim() < 2:
+            raise ValueError(f"{name} needs at least (len, d): got shape {tuple(tensor.shape)}")
+    if query.shape[-1] != key.shape[-1]:
+        raise ValueError(f"query and key need the same d_k: got {query.shape[-1]} and {key.shape[-1]}")
+    if query.shape[-1] == 0:
+        raise ValueError("d_k must be at least 1: got 0")
+    if key.shape[-2] != value.shape[-2]:
+        raise ValueError(f"key and value need the same k_len: got {key.shape[-2]} and {value.shape[-2]}")
+
+
+def _check_leading_axes(query: Tensor, key: Tensor, value: Tensor) -> None:
+    shapes = [tuple(t.shape[:-2]) for t in (query, key, value)]
+    try:
+        torch.broadcast_shapes(*shapes)
+    except RuntimeError:
+        hint = "; pass enable_gqa=True if each key/value head serves a group of query heads" if query.dim() > 2 else ""
+        raise ValueError(f"leading axes (batch, heads) must broadcast: got {shapes[0]}, {shapes[1]}, {shapes[2]}{hint}") from None
+
+
+def _scores_shape(query: Tensor, key: Tensor) -> torch.Size:
+    leading = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2])
+    return torch.Size((*leading, query.shape[-2], key.shape[-2]))
+
+
+def _check_allowed(allowed: Tensor, shape: torch.Size) -> Tensor:
+    if allowed.dtype != torch.bool:
+        raise TypeError(
+            f"allowed must be bool with True = may attend: got {allowed.dtype}; convert with masks.from_attention_mask "
+            "(1 = real token), masks.from_blocked (1 = blocked), masks.from_key_padding_mask (True = padding) "
+            "or masks.from_additive (0 / -inf)"
+        )
+    return _check_fits("allowed", allowed, shape)
+
+
+def _check_bias(bias: Tensor, shape: torch.Size) -> Tensor:
+    if not bias.dtype.is_floating_point:
+        raise TypeError(f"bias must be float, it is added to the scores: got {bias.dtype}; a mask goes to allowed")
+    return _check_fits("bias", bias, shape)
+
+
+def _check_fits(name: str, tensor: Tensor, shape: torch.Size) -> Tensor:
+    if tensor.dim() < 2:
+        raise ValueError(
+            f"{name} needs at least (q_len, k_len): got shape {tuple(tensor.shape)}; a mask over keys alone is "
+            f"(batch, 1, 1, k_len), see masks.padding"
+        )
+    try:
+        fits = torch.broadcast_shapes(tensor.shape, shape) == shape
+    except RuntimeError:
+        fits = False
+    if not fits:
+        raise ValueError(f"{name} must broadcast to (batch, heads, q_len, k_len) = {tuple(shape)}: got {tuple(tensor.shape)}")
+    return tensor
+
+
+def _check_sinks(sinks: Tensor | None, query: Tensor) -> Tensor | None:
+    if sinks is None:
+        return None
+    heads = query.shape[-3] if query.dim() > 2 else 1
+    if sinks.shape != (heads,):
+        raise ValueError(f"sinks needs one logit per head, shape ({heads},): got {tuple(sinks.shape)}")
+    return sinks

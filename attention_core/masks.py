@@ -1,0 +1,1 @@
+"""Boolean masks: True = may attend."""
