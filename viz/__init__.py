@@ -1,0 +1,1 @@
+"""What people see: figures, components, pages, the services behind them, and every text."""

@@ -1,0 +1,1 @@
+"""Pages: widgets, the services they ask, the figures they show. No arithmetic."""

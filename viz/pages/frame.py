@@ -1,0 +1,103 @@
+"""What stands around every page: name, language, and a calm end for whatever goes wrong inside."""
+
+import logging
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from viz.services.startup import prepare_process
+from viz.text import DEFAULT_LANGUAGE, LANGUAGES, follow_language, language_of_locale, t
+
+_ASSETS = Path(__file__).resolve().parents[2] / "assets"
+_LANGUAGE = "frame_language"  # state of the switch: a code
+_SHARED = "frame_language_shared"  # True once the link should carry the language
+_PARAMETER = "lang"
+
+_log = logging.getLogger("headscope")
+
+
+@dataclass(frozen=True)
+class Page:
+    """One page of the app.
+
+    Attributes:
+        name: its address and the prefix of its texts; ``<name>.title`` is what the navigation shows.
+        render: draws it, with neither arguments nor result.
+    """
+
+    name: str
+    render: Callable[[], None]
+
+
+def show(pages: Sequence[Page]) -> None:
+    """Draws the frame and, inside it, the page that the address names; the first page is the home page."""
+    prepare_process()
+    follow_language(_language_of_session)
+    _settle_language()
+    st.set_page_config(
+        page_title=t("frame.name"),
+        page_icon=str(_ASSETS / "icon.svg"),
+        layout="wide",
+        menu_items={"About": t("frame.about")},
+    )
+    st.html(_ASSETS / "styles" / "frame.css")
+    chosen = st.navigation(
+        [
+            st.Page(page.render, title=t(f"{page.name}.title"), url_path=page.name, default=page is pages[0])
+            for page in pages
+        ],
+        position="top",
+    )
+    _header()
+    try:
+        chosen.run()
+    except Exception:  # the one place where every fault of a page ends; Streamlit's own signals are not Exceptions
+        reference = secrets.token_hex(4)
+        _log.exception("page %r failed, reference %s", chosen.url_path or pages[0].name, reference)
+        st.error(t("frame.failed") + "\n\n" + t("frame.failed_detail", reference=reference))
+
+
+def _header() -> None:
+    with st.container(
+        key="frame_header", horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"
+    ):
+        st.markdown(f"**{t('frame.name')}** &nbsp; {t('frame.line')}", width="content")
+        st.segmented_control(
+            t("frame.language"),
+            list(LANGUAGES),
+            format_func=LANGUAGES.__getitem__,
+            key=_LANGUAGE,
+            required=True,
+            label_visibility="collapsed",
+            on_change=_share_language,
+            width="content",
+        )
+
+
+def _settle_language() -> None:
+    """Chooses the language of a new visitor (link, else browser), and keeps a chosen one in the link.
+
+    Going to another page empties the link, so it is written again here.
+    """
+    linked = st.query_params.get(_PARAMETER)
+    if st.session_state.get(_LANGUAGE) not in LANGUAGES:
+        st.session_state[_SHARED] = linked in LANGUAGES
+        from_link = linked if linked in LANGUAGES else None
+        st.session_state[_LANGUAGE] = from_link or language_of_locale(st.context.locale) or DEFAULT_LANGUAGE
+    code = st.session_state[_LANGUAGE]
+    if st.session_state.get(_SHARED) and linked != code:
+        st.query_params[_PARAMETER] = code
+
+
+def _share_language() -> None:
+    st.session_state[_SHARED] = True
+
+
+def _language_of_session() -> str | None:
+    if get_script_run_ctx(suppress_warning=True) is None:
+        return None
+    return st.session_state.get(_LANGUAGE)

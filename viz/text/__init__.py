@@ -1,0 +1,79 @@
+"""Every string of the interface, in English and Chinese, behind ``t(key)``.
+
+A key reads ``"<page>.<what>"`` and stands once, with both languages side by side, in the module of its page:
+
+    TEXTS = {"explore.heads": ("{count} heads", "{count} 个头")}
+
+A new page adds its module to ``_PAGES``. Option codes and state never hold a translated string, only codes and keys.
+"""
+
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
+from types import MappingProxyType
+
+from viz.text import explore, frame
+from viz.text.catalog import merged
+
+LANGUAGES: Mapping[str, str] = MappingProxyType({"en": "English", "zh": "简体中文"})
+DEFAULT_LANGUAGE = "en"
+
+_PAGES = (frame, explore)
+TEXTS: Mapping[str, tuple[str, str]] = MappingProxyType(merged({page.__name__: page.TEXTS for page in _PAGES}))
+
+_COLUMN = {code: column for column, code in enumerate(LANGUAGES)}
+_chosen: ContextVar[str | None] = ContextVar("headscope_language", default=None)
+_source: Callable[[], str | None] = lambda: None  # noqa: E731
+
+
+def t(key: str, /, **values: object) -> str:
+    """The text of ``key`` in the current language, with its placeholders filled in.
+
+    Args:
+        key: a key of TEXTS.
+        **values: one for each ``{placeholder}`` of the text; format specifications are allowed in the text.
+
+    Raises:
+        KeyError: if there is no such key, or a placeholder got no value.
+    """
+    try:
+        text = TEXTS[key][_COLUMN[language()]]
+    except KeyError:
+        raise KeyError(f"text keys stand in viz/text: got {key!r}; add it there in both languages") from None
+    return text.format(**values)
+
+
+def language() -> str:
+    """Code of the current language: the one given to ``use_language``, else what the source says, else English."""
+    code = _chosen.get() or _source()
+    return code if code in LANGUAGES else DEFAULT_LANGUAGE
+
+
+def use_language(code: str | None) -> None:
+    """Sets the language of this context (thread or task) alone; None leaves it to the source again.
+
+    Raises:
+        ValueError: if there is no such language.
+    """
+    if code is not None and code not in LANGUAGES:
+        raise ValueError(f"language must be one of {list(LANGUAGES)}: got {code!r}")
+    _chosen.set(code)
+
+
+def follow_language(source: Callable[[], str | None]) -> None:
+    """Asks ``source`` for the language wherever none was set.
+
+    The page frame names the visitor's session here, once, so that callbacks and fragments, which run without the
+    frame, speak the language of their own visitor.
+    """
+    global _source
+    _source = source
+
+
+def language_of_locale(locale: str | None) -> str | None:
+    """Code of the language for a browser locale such as ``zh-CN`` or ``en_GB``; None where there is none.
+
+    >>> language_of_locale("zh-Hant-TW"), language_of_locale("en_GB"), language_of_locale("fr"), language_of_locale(None)
+    ('zh', 'en', None, None)
+    """
+    code = (locale or "").replace("_", "-").split("-")[0].lower()
+    return code if code in LANGUAGES else None
