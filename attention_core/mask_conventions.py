@@ -6,7 +6,6 @@ from torch import Tensor
 HIDDEN_AT_MOST = -1000.0
 """Additive values up to here hide a key; between here and 0 they only weaken it, which a boolean mask cannot say."""
 
-_INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 _CELLS_NAMED = 8
 
 
@@ -119,8 +118,8 @@ def to_blocked(allowed: Tensor) -> Tensor:
 def from_additive(additive: Tensor) -> Tensor:
     """0 = may attend, -inf or a large negative number = hidden: a mask made to be added to the scores.
 
-    -inf, the lowest number of the dtype and -1e4 all mean hidden. What lies between -1000 and 0, or above 0, is a bias and no
-    mask: it changes a weight and hides nothing.
+    -inf, the lowest number of the dtype and -1e4 all mean hidden. What lies between -1000 and 0, or above 0, is a bias
+    and no mask: it changes a weight and hides nothing.
 
     >>> from_additive(torch.tensor([[0.0, -10000.0], [0.0, 0.0]]))
     tensor([[ True, False],
@@ -144,14 +143,14 @@ def from_additive(additive: Tensor) -> Tensor:
     nan = additive.isnan()
     if nan.any():
         raise ValueError(
-            f"an additive mask must hold 0 or a large negative number: got NaN at {_cells(nan)} (0 * inf is NaN: build it with "
-            "masked_fill or torch.where, not by multiplying with infinity)"
+            f"an additive mask must hold 0 or a large negative number: got NaN at {_cells(nan)}; 0 * inf is NaN, so "
+            "build it with masked_fill or torch.where, not by multiplying with infinity"
         )
     visible, one = additive == 0, additive == 1
     if one.any() and (visible | one).all():
         raise ValueError(
-            "an additive mask must hold 0 or a large negative number: got only 0 and 1, which hides nothing when added; did you "
-            "mean bool? use from_attention_mask (1 = real token) or from_blocked (1 = blocked)"
+            "an additive mask must hold 0 or a large negative number: got only 0 and 1, which hide nothing when added; "
+            "did you mean bool? use from_attention_mask (1 = real token) or from_blocked (1 = blocked)"
         )
     unclear = ~(visible | (additive <= HIDDEN_AT_MOST))
     if unclear.any():
@@ -171,8 +170,8 @@ def to_additive(allowed: Tensor, *, dtype: torch.dtype = torch.float32, finite: 
     Args:
         allowed: any shape, bool.
         dtype: float dtype of the result; take the dtype of the scores, so that no later cast changes the fill.
-        finite: fill with the lowest number of ``dtype`` instead of -inf. Rows without a key then come out of a plain softmax
-            uniform instead of NaN, and two such masks must not be added: combine with ``&`` before converting.
+        finite: fill with the lowest number of ``dtype`` instead of -inf. Rows without a key then come out of a plain
+            softmax uniform instead of NaN, and two such masks must not be added: combine with ``&`` before converting.
 
     Returns:
         ``dtype`` of the same shape.
@@ -194,7 +193,9 @@ def place_two_axes(mask: Tensor, *, batch: int, q_len: int, k_len: int) -> Tenso
 
     Args:
         mask: (q_len, k_len) or (batch, k_len) bool.
-        batch, q_len, k_len: sizes of the attention that it belongs to.
+        batch: samples of the attention that it belongs to.
+        q_len: its queries.
+        k_len: its keys.
 
     Returns:
         (q_len, k_len), or (batch, 1, 1, k_len) where only that reading fits.
@@ -208,9 +209,9 @@ def place_two_axes(mask: Tensor, *, batch: int, q_len: int, k_len: int) -> Tenso
     over_pairs, over_keys = shape == (q_len, k_len), shape == (batch, k_len)
     if over_pairs and over_keys and batch != 1:
         raise ValueError(
-            f"a 2-D mask must be readable in one way: got {shape} with batch == q_len == {batch}, which can be (q_len, k_len), "
-            "the same for every sample, or (batch, k_len), one row per sample; pass mask[None, None] for the first, "
-            "mask[:, None, None, :] for the second"
+            f"a 2-D mask must be readable in one way: got {shape} with batch == q_len == {batch}, which can be "
+            "(q_len, k_len), the same for every sample, or (batch, k_len), one row per sample; pass mask[None, None] "
+            "for the first, mask[:, None, None, :] for the second"
         )
     if over_pairs:
         return mask
@@ -222,12 +223,12 @@ def place_two_axes(mask: Tensor, *, batch: int, q_len: int, k_len: int) -> Tenso
 
 
 def require_bool(name: str, mask: Tensor) -> None:
-    """Raises TypeError unless ``mask`` is a bool tensor."""
+    """Raises TypeError unless ``mask`` is a bool tensor; the message names the converters."""
     if not isinstance(mask, Tensor) or mask.dtype != torch.bool:
         raise TypeError(
-            f"{name} must be a bool tensor with True = may attend: got {_kind(mask)}; convert with masks.from_attention_mask "
-            "(1 = real token), masks.from_key_padding_mask (True = padding), masks.from_blocked (1 = blocked) or "
-            "masks.from_additive (0 / -inf)"
+            f"{name} must be a bool tensor with True = may attend: got {_kind(mask)}; convert with "
+            "masks.from_attention_mask (1 = real token), masks.from_key_padding_mask (True = padding), "
+            "masks.from_blocked (1 = blocked) or masks.from_additive (0 / -inf)"
         )
 
 
@@ -241,7 +242,7 @@ def _flags(name: str, mask: Tensor) -> Tensor:
     wrong = ~(set_ | (mask == 0))
     if wrong.any():
         hint = "; a mask of 0 and large negative numbers goes to from_additive" if mask.dtype.is_floating_point else ""
-        raise ValueError(f"{name} must hold only 0 and 1: got {mask[wrong][0].item():g} at {_cells(wrong)}{hint}")
+        raise ValueError(f"{name} must hold only 0 and 1: got {mask[wrong][0].item()} at {_cells(wrong)}{hint}")
     return set_
 
 
@@ -256,13 +257,13 @@ def _keys_only(allowed: Tensor) -> Tensor:
     """(batch, k_len) of a mask that is the same for every head and query."""
     require_bool("allowed", allowed)
     if not 2 <= allowed.dim() <= 4:
-        raise ValueError(f"allowed must be (q_len, k_len) to (batch, heads, q_len, k_len): got shape {tuple(allowed.shape)}")
+        raise ValueError(f"allowed must have two to four axes up to (batch, heads, q_len, k_len): got {allowed.dim()}")
     full = allowed.reshape((1,) * (4 - allowed.dim()) + tuple(allowed.shape))
     keys = full[:, :1, :1, :]
-    if full.numel() == 0 or not (full == keys).all():
+    if 0 in full.shape[1:3] or not (full == keys).all():
         raise ValueError(
-            f"a mask over keys alone must be the same for every head and query: got shape {tuple(allowed.shape)} that differs "
-            "between them, or holds no query; use to_blocked or to_additive"
+            f"a mask over keys alone must be the same for every head and query: got shape {tuple(allowed.shape)} that "
+            "differs between them, or holds no query; use to_blocked or to_additive"
         )
     return keys[:, 0, 0, :]
 
@@ -275,4 +276,7 @@ def _cells(where: Tensor) -> str:
 
 
 def _kind(value: object) -> str:
-    return str(value.dtype) if isinstance(value, Tensor) else type(value).__name__
+    if isinstance(value, Tensor):
+        dtype: torch.dtype = value.dtype
+        return str(dtype)
+    return type(value).__name__

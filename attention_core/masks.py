@@ -1,7 +1,7 @@
 """Boolean masks: one convention inside, every other convention at the door.
 
-A mask is a plain bool tensor, True = may attend, that broadcasts to ``(batch, heads, q_len, k_len)``; two axes always mean
-``(q_len, k_len)``. Parts combine with ``&`` (both must allow) and ``|`` (either may allow):
+A mask is a plain bool tensor, True = may attend, that broadcasts to ``(batch, heads, q_len, k_len)``; two axes always
+mean ``(q_len, k_len)``. Parts combine with ``&`` (both must allow) and ``|`` (either may allow):
 
 >>> print(draw(causal(4) & padding([3], 4, side="left")))
 ⬚⬚⬚⬚
@@ -10,8 +10,9 @@ A mask is a plain bool tensor, True = may attend, that broadcasts to ``(batch, h
 ⬚■■■
 
 Rows are queries, columns are keys. ``offset`` places the queries among the keys: query i stands at key position
-``i + offset``. None means ``k_len - q_len``: the last query stands at the last key, as with a KV cache. 0 pins both to the
-top left, as the ``is_causal`` flag of PyTorch does. Builders return CPU tensors, or tensors on the device of what they are given.
+``i + offset``. None means ``k_len - q_len``: the last query stands at the last key, as with a KV cache. 0 pins both to
+the top left, as the ``is_causal`` flag of PyTorch does. Builders return CPU tensors, or tensors on the device of what
+they are given. The file is long because each builder shows its drawing.
 """
 
 import math
@@ -102,9 +103,9 @@ def causal(q_len: int, k_len: int | None = None, *, offset: int | None = None) -
 
 
 def causal_in_cache(q_len: int, k_len: int, *, valid_lengths: Tensor | Sequence[int]) -> Tensor:
-    """Causal over a preallocated cache of which each sample fills the first ``valid_lengths`` slots, new tokens included.
+    """Causal over a preallocated cache; each sample fills the first ``valid_lengths`` slots, new tokens included.
 
-    The queries are the last ``q_len`` valid tokens, so each sample has an offset of its own, and empty slots are hidden.
+    The queries are the last ``q_len`` valid tokens: each sample has an offset of its own, and empty slots are hidden.
 
     >>> print(draw(causal_in_cache(2, 5, valid_lengths=[3, 5])))
     ■■⬚⬚⬚
@@ -132,7 +133,12 @@ def causal_in_cache(q_len: int, k_len: int, *, valid_lengths: Tensor | Sequence[
 
 
 def sliding_window(
-    q_len: int, k_len: int | None = None, *, left: int | None = None, right: int | None = None, offset: int | None = None
+    q_len: int,
+    k_len: int | None = None,
+    *,
+    left: int | None = None,
+    right: int | None = None,
+    offset: int | None = None,
 ) -> Tensor:
     """``-left <= key - query <= right``, both ends inside, and the query itself always inside.
 
@@ -196,7 +202,7 @@ def chunked(q_len: int, k_len: int | None = None, *, size: int, offset: int | No
 
 
 def dilated(q_len: int, k_len: int | None = None, *, window: int, step: int, offset: int | None = None) -> Tensor:
-    """A window with gaps: keys at distance 0, step, 2 step, ... on both sides, ``window`` of them counting the query's own.
+    """A window with gaps: keys at distance 0, step, 2 step, ...; ``window`` of them per side, the query's own included.
 
     >>> print(draw(dilated(6, window=2, step=2)))
     ■⬚■⬚⬚⬚
@@ -209,7 +215,7 @@ def dilated(q_len: int, k_len: int | None = None, *, window: int, step: int, off
     Args:
         q_len: number of queries.
         k_len: number of keys; None means ``q_len``.
-        window: keys per side, the query's own included, >= 1: ``|key - query| < window * step``.
+        window: keys per side, the query's own included, >= 1; ``|key - query| < window * step``.
         step: distance between neighbouring keys, >= 1; 1 has no gaps.
         offset: key position of the first query; None means ``k_len - q_len``.
 
@@ -353,7 +359,7 @@ def prefix_lm(q_len: int, *, prefix: int) -> Tensor:
 
 
 def padding(lengths: Tensor | Sequence[int], k_len: int, *, side: Side = "right") -> Tensor:
-    """Hides the filler keys of a padded batch from every query. Rows of padding queries stay: nobody reads their output.
+    """Hides the filler keys of a padded batch from every query; rows of padding queries stay, nobody reads them.
 
     >>> print(draw(padding([1, 3], 3)))
     ■⬚⬚
@@ -385,7 +391,7 @@ def padding(lengths: Tensor | Sequence[int], k_len: int, *, side: Side = "right"
 
 
 def packed(document_ids: Tensor) -> Tensor:
-    """Positions attend within their own document only; combine with ``causal``, and with ``padding`` if there is filler.
+    """Positions attend within their own document only; combine with ``causal``, and ``padding`` if there is filler.
 
     >>> print(draw(packed(torch.tensor([[0, 0, 1]])) & causal(3)))
     ■⬚⬚
@@ -427,14 +433,14 @@ def draw(mask: Tensor) -> str:
     return "\n\n".join("\n".join("".join("■" if cell else "⬚" for cell in row) for row in block) for block in blocks)
 
 
-def _positions(builder: str, q_len: int, k_len: int | None, offset: int | None) -> tuple[Tensor, Tensor]:
+def _positions(builder: str, q_len: int | Tensor, k_len: int | None, offset: int | None) -> tuple[Tensor, Tensor]:
     """Positions of queries (q_len, 1) and keys (1, k_len) on the key axis."""
     if isinstance(q_len, Tensor) and q_len.dim() > 0:
-        shape = tuple(q_len.shape)
-        wanted = f"{builder}({shape[1]})" if len(shape) > 1 else f"{builder}({shape[0]})"
+        shape = list(q_len.shape)
+        wanted = f"{builder}({shape[1] if len(shape) > 1 else shape[0]})"
         raise TypeError(
-            f"{builder} takes lengths, not the sequence itself: got a tensor of shape {shape}; if its axes are (batch, len, "
-            f"d_model), call {wanted}, never the feature size {shape[-1]}"
+            f"{builder} takes lengths, not the sequence itself: got a tensor of shape {tuple(shape)}; if its axes are "
+            f"(batch, len, d_model), call {wanted}, never the feature size {shape[-1]}"
         )
     q_len = _integer("q_len", q_len)
     k_len = q_len if k_len is None else _integer("k_len", k_len)
@@ -442,11 +448,11 @@ def _positions(builder: str, q_len: int, k_len: int | None, offset: int | None) 
     return torch.arange(q_len).unsqueeze(1) + start, torch.arange(k_len).unsqueeze(0)
 
 
-def _integer(name: str, value: int, *, minimum: int | None = 0) -> int:
+def _integer(name: str, value: object, *, minimum: int | None = 0) -> int:
     try:
         if isinstance(value, bool):
             raise TypeError
-        number = operator.index(value)
+        number = operator.index(value)  # pyright: ignore[reportArgumentType]
     except TypeError:
         raise TypeError(f"{name} must be an integer: got {value!r}") from None
     if minimum is not None and number < minimum:
@@ -456,7 +462,10 @@ def _integer(name: str, value: int, *, minimum: int | None = 0) -> int:
 
 def _lengths(name: str, lengths: Tensor | Sequence[int], lowest: int, highest: int, limit: str) -> Tensor:
     """(batch,) int64, checked to lie between ``lowest`` and ``highest``."""
-    tensor = lengths if isinstance(lengths, Tensor) else torch.tensor([_integer(name, n, minimum=None) for n in lengths], dtype=torch.long)
+    if isinstance(lengths, Tensor):
+        tensor: Tensor = lengths
+    else:
+        tensor = torch.tensor([_integer(name, number, minimum=None) for number in lengths], dtype=torch.long)
     if tensor.dtype.is_floating_point or tensor.dtype.is_complex or tensor.dtype == torch.bool:
         raise TypeError(f"{name} must be integers, one per sample: got {tensor.dtype}; from a mask, use real_lengths")
     if tensor.dim() != 1:

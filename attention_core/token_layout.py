@@ -9,7 +9,7 @@ from attention_core.mask_conventions import from_attention_mask
 
 
 def real_lengths(attention_mask: Tensor) -> Tensor:
-    """Real tokens per sample: (batch, k_len) with 1 = real token -> (batch,) int64. Also the position of the next token.
+    """Real tokens per sample, also the position of the next token: (batch, k_len), 1 = real token -> (batch,) int64.
 
     >>> real_lengths(torch.tensor([[0, 0, 1, 1, 1], [1, 1, 1, 1, 1]]))
     tensor([3, 5])
@@ -40,7 +40,7 @@ def position_ids(attention_mask: Tensor) -> Tensor:
 
 
 def attention_mask_from_ids(ids: Tensor, *, pad_id: int, eos_id: int | None = None) -> Tensor:
-    """The padding of a batch of token ids, where no tokenizer has said it: the runs of ``pad_id`` at either end of each row.
+    """The padding of a batch of token ids where no tokenizer has told it: runs of ``pad_id`` at either end of a row.
 
     A padding id inside the text is a token that somebody typed and stays. Prefer the tokenizer's own mask.
 
@@ -58,8 +58,8 @@ def attention_mask_from_ids(ids: Tensor, *, pad_id: int, eos_id: int | None = No
 
     Raises:
         TypeError: if the ids are not integers.
-        ValueError: if ``ids`` has not two axes, or if the end id is also the padding id and stands at an end of a row: then
-            nothing tells an end token from padding.
+        ValueError: if ``ids`` has not two axes, or if the end id is also the padding id and stands at an end of a row:
+            then nothing tells an end token from padding.
     """
     if ids.dtype.is_floating_point or ids.dtype.is_complex or ids.dtype == torch.bool:
         raise TypeError(f"ids must be integers: got {ids.dtype}")
@@ -77,7 +77,7 @@ def attention_mask_from_ids(ids: Tensor, *, pad_id: int, eos_id: int | None = No
 
 
 def document_ids_from_positions(position_ids: Tensor) -> Tensor:
-    """Which document each token of a packed row belongs to: one starts wherever a position is 0 or not the previous one + 1.
+    """The document of each token of a packed row: one starts wherever a position is 0 or not the previous one + 1.
 
     >>> document_ids_from_positions(torch.tensor([[0, 1, 2, 0, 1, 0]]))
     tensor([[0, 0, 0, 1, 1, 2]])
@@ -101,8 +101,8 @@ def document_ids_from_positions(position_ids: Tensor) -> Tensor:
 def square_from_banded(weights: Tensor, *, left: int, global_keys: Sequence[int] = ()) -> Tensor:
     """Unrolls weights that are stored as a band around each query into one column per key.
 
-    Column c of row i is key ``global_keys[c]`` for the first ``len(global_keys)`` columns and key ``i - left + c`` (c counted
-    from there) for the rest, as Longformer returns them.
+    Column c of row i is key ``global_keys[c]`` for the first ``len(global_keys)`` columns and key ``i - left + c``
+    (c counted from there) for the rest, as Longformer returns them.
 
     >>> square_from_banded(torch.tensor([[0.0, 0.6, 0.4], [0.2, 0.5, 0.3], [0.3, 0.7, 0.0]]), left=1)
     tensor([[0.6000, 0.4000, 0.0000],
@@ -124,7 +124,7 @@ def square_from_banded(weights: Tensor, *, left: int, global_keys: Sequence[int]
     band = columns - len(global_keys)
     if left < 0 or band < left + 1:
         raise ValueError(
-            f"a band needs its {left} left columns, the query's own and {len(global_keys)} global ones: got {columns} columns"
+            f"a band needs {left} left columns, the query's own and {len(global_keys)} global ones: got {columns}"
         )
     if any(not 0 <= key < length for key in global_keys):
         raise ValueError(f"global_keys must be positions below len {length}: got {list(global_keys)}")
