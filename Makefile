@@ -43,7 +43,7 @@ lint: $(TESTS_READY) ## ruff: rules and layout
 	$(PY) -m ruff format --check
 
 types: $(TESTS_READY) ## pyright
-	$(PY) -m pyright
+	$(PY) -m pyright --pythonpath $(PY)
 
 unit: $(TESTS_READY) ## the tests that need neither a browser nor a quiet machine
 	$(PY) -m pytest --ignore=tests/browser --ignore=tests/benchmarks

@@ -1,10 +1,12 @@
 """What stands around every page: name, language, and a calm end for whatever goes wrong inside."""
 
+import functools
 import logging
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ParamSpec
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
@@ -16,6 +18,8 @@ _ASSETS = Path(__file__).resolve().parents[2] / "assets"
 _LANGUAGE = "frame_language"  # state of the switch: a code
 _SHARED = "frame_language_shared"  # True once the link should carry the language
 _PARAMETER = "lang"
+
+Parameters = ParamSpec("Parameters")
 
 _log = logging.getLogger("headscope")
 
@@ -53,19 +57,33 @@ def show(pages: Sequence[Page]) -> None:
         position="top",
     )
     _header()
-    try:
-        chosen.run()
-    except Exception:  # the one place where every fault of a page ends; Streamlit's own signals are not Exceptions
-        reference = secrets.token_hex(4)
-        _log.exception("page %r failed, reference %s", chosen.url_path or pages[0].name, reference)
-        st.error(t("frame.failed") + "\n\n" + t("frame.failed_detail", reference=reference))
+    calm(chosen.run)()
+
+
+def calm(draw: Callable[Parameters, None]) -> Callable[Parameters, None]:
+    """Wraps ``draw`` so that a fault inside ends in a message with a reference, and its trace in the server's log.
+
+    Every page is drawn through it. Fragments and callbacks run without the frame and need it for themselves, below
+    ``st.fragment``.
+    """
+
+    @functools.wraps(draw)
+    def drawn(*args: Parameters.args, **kwargs: Parameters.kwargs) -> None:
+        try:
+            draw(*args, **kwargs)
+        except Exception:  # every fault of a page ends here; Streamlit's own signals are no Exceptions
+            reference = secrets.token_hex(4)
+            _log.exception("drawing failed, reference %s", reference)
+            st.error(t("frame.failed") + "\n\n" + t("frame.failed_detail", reference=reference))
+
+    return drawn
 
 
 def _header() -> None:
     with st.container(
         key="frame_header", horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"
     ):
-        st.markdown(f"**{t('frame.name')}** &nbsp; {t('frame.line')}", width="content")
+        st.markdown(f"# {t('frame.name')}\n\n{t('frame.line')}", width="content")
         st.segmented_control(
             t("frame.language"),
             list(LANGUAGES),

@@ -22,7 +22,7 @@ TEXTS: Mapping[str, tuple[str, str]] = MappingProxyType(merged({page.__name__: p
 
 _COLUMN = {code: column for column, code in enumerate(LANGUAGES)}
 _chosen: ContextVar[str | None] = ContextVar("headscope_language", default=None)
-_source: Callable[[], str | None] = lambda: None  # noqa: E731
+_source: Callable[[], str | None] = lambda: None
 
 
 def t(key: str, /, **values: object) -> str:
@@ -45,7 +45,7 @@ def t(key: str, /, **values: object) -> str:
 def language() -> str:
     """Code of the current language: the one given to ``use_language``, else what the source says, else English."""
     code = _chosen.get() or _source()
-    return code if code in LANGUAGES else DEFAULT_LANGUAGE
+    return code if code is not None and code in LANGUAGES else DEFAULT_LANGUAGE
 
 
 def use_language(code: str | None) -> None:
@@ -72,8 +72,8 @@ def follow_language(source: Callable[[], str | None]) -> None:
 def language_of_locale(locale: str | None) -> str | None:
     """Code of the language for a browser locale such as ``zh-CN`` or ``en_GB``; None where there is none.
 
-    >>> language_of_locale("zh-Hant-TW"), language_of_locale("en_GB"), language_of_locale("fr"), language_of_locale(None)
-    ('zh', 'en', None, None)
+    >>> [language_of_locale(locale) for locale in ("zh-Hant-TW", "en_GB", "fr", None)]
+    ['zh', 'en', None, None]
     """
     code = (locale or "").replace("_", "-").split("-")[0].lower()
     return code if code in LANGUAGES else None

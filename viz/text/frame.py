@@ -13,7 +13,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     ),
     "frame.language": ("Language", "语言"),
     "frame.failed": (
-        "This page could not be drawn. What you typed is kept: change a setting and it is tried again, or reload the page.",
+        "This page could not be drawn. What you typed is kept: change a setting to try again, or reload the page.",
         "页面未能显示。你输入的内容仍然保留：更改任一设置即会重试，也可以刷新页面。",
     ),
     "frame.failed_detail": (
