@@ -1,0 +1,81 @@
+"""Weights put together: across layers (rollout), and from pieces to words."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from attention_core.diagnostics._rows import widened
+
+
+def rollout(weights: Sequence[Tensor], *, residual: float = 0.5) -> Tensor:
+    """How much of each input position reaches each position of the last layer, if attention alone carried it.
+
+    Per layer the heads are averaged, the residual stream is mixed in as ``(1 - residual) A + residual I``, and each row
+    is divided by its sum; the layers are multiplied, the last one leftmost. An approximation that ignores value vectors
+    and feed-forward layers.
+
+    Args:
+        weights: one tensor per layer, first layer first: (batch, heads, len, len), or heads already fused into one map:
+            (batch, len, len) or (len, len). Fused maps need not have row sums of 1.
+        residual: share of the residual stream, in [0, 1].
+
+    Returns:
+        (batch, len, len), or (len, len); rows sum to 1 (a row without any weight and ``residual`` 0 stays 0).
+
+    Raises:
+        ValueError: if no layer is given, a map is not square, or ``residual`` is outside [0, 1].
+
+    Source:
+        Abnar and Zuidema 2020, "Quantifying Attention Flow in Transformers", section 3.
+    """
+    if not weights:
+        raise ValueError("rollout needs at least one layer of weights: got none")
+    if not 0 <= residual <= 1:
+        raise ValueError(f"residual is a share, from 0 to 1: got {residual}")
+    result: Tensor | None = None
+    for layer, given in enumerate(weights):
+        if given.dim() < 2 or given.shape[-1] != given.shape[-2]:
+            raise ValueError(f"rollout needs square maps (self-attention): got {tuple(given.shape)} at layer {layer}")
+        fused = widened(given)
+        fused = fused.mean(dim=1) if fused.dim() == 4 else fused  # (batch, len, len)
+        mixed = (1 - residual) * fused + residual * torch.eye(fused.shape[-1], dtype=fused.dtype, device=fused.device)
+        total = mixed.sum(dim=-1, keepdim=True)  # (batch, len, 1): rows are divided, not columns
+        step = mixed / total.masked_fill(total == 0, 1.0)
+        result = step if result is None else step @ result
+    assert result is not None
+    return result
+
+
+def merge_words(weights: Tensor, groups: Sequence[int], *, key_groups: Sequence[int] | None = None) -> Tensor:
+    """Weights between words from weights between their pieces.
+
+    What goes to a word is the sum over its key pieces; what comes from a word is the mean over its query pieces. Rows
+    that sum to 1 keep doing so.
+
+    Args:
+        weights: (..., q_len, k_len) float.
+        groups: q_len word numbers, 0 up to the number of words - 1, each at least once: ``[0, 0, 1]`` for un|##do|it.
+        key_groups: k_len word numbers of the keys; None means the same as ``groups``.
+
+    Returns:
+        (..., query words, key words) float.
+
+    Raises:
+        ValueError: if a length does not match or a number is left out.
+    """
+    weights = widened(weights)
+    rows = _membership("groups", groups, weights.shape[-2], weights)  # (query words, q_len)
+    columns = _membership("key_groups", groups if key_groups is None else key_groups, weights.shape[-1], weights)
+    return (rows / rows.sum(dim=-1, keepdim=True)) @ weights @ columns.transpose(0, 1)
+
+
+def _membership(name: str, groups: Sequence[int], length: int, like: Tensor) -> Tensor:
+    """(words, length), 1 where a piece belongs to a word."""
+    if len(groups) != length:
+        raise ValueError(f"{name} needs one word number per piece: got {len(groups)} for {length} pieces")
+    words = max(groups, default=-1) + 1
+    if set(groups) != set(range(words)):
+        raise ValueError(f"{name} must number the words 0 to {words - 1} without gaps: got {sorted(set(groups))}")
+    index = torch.tensor(list(groups), dtype=torch.int64, device=like.device)
+    return (index == torch.arange(words, device=like.device)[:, None]).to(like.dtype)
