@@ -220,7 +220,7 @@ class MultiHeadAttention(nn.Module):
         for option, used in (("add_bias_kv", module.bias_k is not None), ("add_zero_attn", module.add_zero_attn)):
             if used:
                 raise ValueError(
-                    f"from_torch carries over no key that is not a token: got {option}=True; build the module without it"
+                    f"from_torch knows no key that is not a token: got {option}=True; build the module without it"
                 )
         weight = module.out_proj.weight
         ours = cls(
@@ -517,4 +517,4 @@ def _check_input(name: str, x: Tensor, width: int, projection: nn.Linear) -> Non
         raise ValueError(f"{name} must have width {width} on its last axis: got shape {tuple(x.shape)}")
     if x.dtype != projection.weight.dtype:
         weights = projection.weight.dtype
-        raise TypeError(f"{name} must have the dtype of the weights, {weights}: got {x.dtype}; convert it with .to({weights})")
+        raise TypeError(f"{name} must have the dtype of the weights, {weights}: got {x.dtype}; use .to({weights})")

@@ -1,7 +1,8 @@
 """Where a token stands, told to attention: in the embedding, in the rotation of q and k, or in a bias on the scores.
 
 Every function takes integer position ids, ``(len,)`` or ``(batch, len)``, so that left padding, packed documents and a
-KV cache need nothing special: give the positions that the tokens really have.
+KV cache need nothing special: give the positions that tokens really have. ``masks.position_ids`` counts real tokens,
+``from_documents`` restarts per document.
 
     added to the embedding   none, sinusoidal, LearnedPositions          (..., len) -> (..., len, d_model)
     rotates q and k          rotary_angles, apply_rotary, rotation       (batch, heads, len, d_k) -> the same shape
@@ -22,34 +23,14 @@ Rotation = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 # Position ids
 
 
-def from_padding(is_token: Tensor) -> Tensor:
-    """Positions that count real tokens only, so that padding on either side moves nothing.
-
-    Args:
-        is_token: (batch, len) bool, True = real token; integers must be 0 or 1 (1 = real token).
-
-    Returns:
-        (batch, len) int64; fillers before the first real token get 0, later ones the position of the token before them.
-        The next token to be generated stands at ``is_token.sum(-1)``.
-
-    Raises:
-        ValueError: if there are not two axes, or a number is neither 0 nor 1.
-        TypeError: if the dtype is neither bool nor integer.
-    """
-    if is_token.dim() != 2:
-        raise ValueError(f"is_token must be (batch, len): got shape {tuple(is_token.shape)}")
-    if is_token.dtype != torch.bool:
-        if is_token.dtype.is_floating_point or is_token.dtype.is_complex:
-            raise TypeError(f"is_token must be bool or integer, 1 = real token: got {is_token.dtype}")
-        if not ((is_token == 0) | (is_token == 1)).all():
-            raise ValueError(f"is_token holds 0 and 1 only: got values from {is_token.min()} to {is_token.max()}")
-    return (is_token.long().cumsum(dim=-1) - 1).clamp(min=0)
-
-
 def from_documents(document_ids: Tensor) -> Tensor:
     """Positions that restart at 0 wherever the document changes.
 
-    This isolates nothing by itself: a token reads the other documents too unless the mask (``masks.packed``) forbids it.
+    This isolates nothing by itself: a token reads the other documents too unless the mask forbids it: ``masks.packed``.
+    ``masks.document_ids_from_positions`` goes the other way.
+
+    >>> from_documents(torch.tensor([[0, 0, 0, 1, 1]]))
+    tensor([[0, 1, 2, 0, 1]])
 
     Args:
         document_ids: (len,) or (batch, len) integer, equal for neighbours of one document.
@@ -249,6 +230,9 @@ def alibi_slopes(heads: int, *, dtype: torch.dtype = torch.float32) -> Tensor:
     A power of two n gives the series 2^(-8/n), 2^(-16/n), ..., 2^-8. Any other count takes the series of the power of
     two below it and then every other slope of the series of the next power of two: the jump back up is meant.
 
+    >>> alibi_slopes(6)
+    tensor([0.2500, 0.0625, 0.0156, 0.0039, 0.5000, 0.1250])
+
     Args:
         heads: at least 1.
         dtype: of the result.
@@ -403,7 +387,9 @@ def _cos_sin(x: Tensor, angles: Tensor) -> tuple[Tensor, Tensor]:
         raise ValueError(
             f"angles with a batch axis need x of (batch, heads, len, d): got {tuple(angles.shape)} and {tuple(x.shape)}"
         )
-    if angles.shape[-2] not in (1, x.shape[-2]):
+    if angles.dim() > 2 and angles.shape[0] not in (1, x.shape[0]):
+        raise ValueError(f"need positions for each sample: got {angles.shape[0]} rows for batch {x.shape[0]}")
+    if angles.shape[-2] != x.shape[-2]:
         raise ValueError(f"need one position per token: got {angles.shape[-2]} positions for len {x.shape[-2]}")
     per_head = angles.unsqueeze(-3) if angles.dim() > 2 else angles  # (batch, 1, len, r / 2)
     dtype = torch.float32 if x.dtype in (torch.float16, torch.bfloat16) else x.dtype
