@@ -49,7 +49,7 @@ unit: $(TESTS_READY) ## the tests that need neither a browser nor a quiet machin
 	$(PY) -m pytest --ignore=tests/browser --ignore=tests/benchmarks
 
 bench: $(TESTS_READY) ## what the core costs beside plain PyTorch (the figures of the README)
-	$(PY) -m tests.benchmarks
+	@for bench in tests/benchmarks/bench_*.py; do echo "$$bench"; $(PY) "$$bench" || exit 1; done
 
 format: $(TESTS_READY) ## lay the code out as `make lint` wants it
 	$(PY) -m ruff check --fix
