@@ -1,0 +1,24 @@
+"""Pretrained models with our attention inside; the only room that imports transformers, and only to load a model."""
+
+from attention_core.pretrained.catalog import CATALOG, DEFAULT_MODEL, CatalogEntry, find_entry
+from attention_core.pretrained.fetching import FetchError, cache_folder, fetch
+from attention_core.pretrained.loading import LoadError, is_available, load
+from attention_core.pretrained.running import BusyError, Model
+from attention_core.pretrained.switches import MASK_SWITCHES, Switches
+
+__all__ = [
+    "CATALOG",
+    "DEFAULT_MODEL",
+    "MASK_SWITCHES",
+    "BusyError",
+    "CatalogEntry",
+    "FetchError",
+    "LoadError",
+    "Model",
+    "Switches",
+    "cache_folder",
+    "fetch",
+    "find_entry",
+    "is_available",
+    "load",
+]

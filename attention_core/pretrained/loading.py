@@ -1,0 +1,277 @@
+"""Loads models so that our attention runs inside them: once each, and nothing else in the process changes."""
+
+import copy
+import inspect
+import os
+import threading
+from collections.abc import Callable, Hashable
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import torch
+from torch import nn
+
+from attention_core.pretrained import fetching
+from attention_core.pretrained.backend import IMPLEMENTATION, register
+from attention_core.pretrained.catalog import CATALOG, CatalogEntry, find_entry
+from attention_core.pretrained.running import Model, Traits
+from attention_core.pretrained.tokens import TextReader
+
+T = TypeVar("T")
+
+
+class LoadError(RuntimeError):
+    """A model cannot be used; the message says why and what to do.
+
+    Attributes:
+        code: "not-fetched", "damaged", "not-found", "no-network", "no-weights", "no-tokenizer", "incomplete" or
+            "unsupported".
+        name: the model that was asked for.
+    """
+
+    def __init__(self, code: str, name: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.name = name
+
+
+class Once(Generic[T]):
+    """Makes each thing once, however many threads ask for it at the same time; a failure leaves no trace."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._locks: dict[Hashable, threading.Lock] = {}
+        self._made: dict[Hashable, T] = {}
+
+    def get(self, key: Hashable, make: Callable[[], T]) -> T:
+        """The thing of that key; ``make`` runs only if there is none yet, while others who want the same wait."""
+        with self._guard:
+            lock = self._locks.setdefault(key, threading.Lock())
+        with lock:
+            if key not in self._made:
+                self._made[key] = make()
+            return self._made[key]
+
+
+_models: Once[Model] = Once()
+_one_at_a_time = threading.Lock()  # transformers swaps process-wide defaults while it builds a model
+
+
+def load(name: str | os.PathLike[str]) -> Model:
+    """A model with our attention inside, ready to run; the same object every time.
+
+    Args:
+        name: of the catalog, a folder with config, tokenizer and safetensors, or an id on the model hub.
+
+    Returns:
+        Model, in float32, evaluating, its weights frozen.
+
+    Raises:
+        LoadError: with a code, the reason and the remedy.
+    """
+    name = os.fspath(name)
+    entry = find_entry(name)
+    if entry is not None and entry.source is not None:
+        return _models.get((entry.name, str(fetching.model_folder(entry))), lambda: _from_catalog(entry))
+    folder = Path(name).expanduser()
+    if folder.is_dir():
+        key = (str(folder.resolve()), _fingerprint(folder))
+        return _models.get(key, lambda: _build(str(folder), name, entry))
+    if folder.is_absolute() or name.startswith((".", "~")) or name.count("/") > 1 or not name.strip():
+        raise LoadError("not-found", name, f"a model folder must exist: got {name!r}; check the path")
+    if entry is None and "/" not in name:
+        known = ", ".join(e.name for e in CATALOG)
+        raise LoadError(
+            "not-found",
+            name,
+            f"a model is a name of the catalog ({known}), a folder, or owner/name on the hub: got {name!r}",
+        )
+    hub_id = name if entry is None else entry.hub_id or name
+    return _models.get(hub_id, lambda: _build(hub_id, name, entry))
+
+
+def is_available(name: str | os.PathLike[str]) -> bool:
+    """True when ``load`` needs no network for this model on this machine now."""
+    name = os.fspath(name)
+    entry = find_entry(name)
+    if entry is not None and entry.source is not None:
+        return fetching.is_fetched(entry)
+    folder = Path(name).expanduser()
+    if folder.is_dir():
+        return (folder / "config.json").is_file() and any(folder.glob("*.safetensors"))
+    hub_id = name if entry is None else entry.hub_id or name
+    snapshots = _hub_cache() / f"models--{hub_id.replace('/', '--')}" / "snapshots"
+    return any(
+        (snapshot / "config.json").exists() and any(snapshot.glob("*.safetensors")) for snapshot in snapshots.glob("*")
+    )
+
+
+def _hub_cache() -> Path:
+    return fetching.cache_folder() / "hub"
+
+
+def _fingerprint(folder: Path) -> tuple[tuple[str, int, int], ...]:
+    """Files of a folder with size and time: a model that was saved anew is another model."""
+    files = sorted([*folder.glob("*.json"), *folder.glob("*.safetensors")])
+    return tuple((f.name, f.stat().st_size, f.stat().st_mtime_ns) for f in files)
+
+
+def _from_catalog(entry: CatalogEntry) -> Model:
+    remedy = f"python -m attention_core.pretrained fetch {entry.name}"
+    problem = fetching.damage(entry)
+    if problem == "it is not there":
+        raise LoadError("not-fetched", entry.name, f"{entry.name} must be on this machine: it is not yet; run {remedy}")
+    if problem:
+        raise LoadError("damaged", entry.name, f"the files of {entry.name} must be whole: {problem}; run {remedy}")
+    return _build(str(fetching.model_folder(entry)), entry.name, entry)
+
+
+def _build(source: str, name: str, entry: CatalogEntry | None) -> Model:
+    with _one_at_a_time:
+        register()
+        module = _load_module(source, name)
+        reader = _load_reader(source, name, module.config)
+        twin = _eager_twin(module)
+    try:
+        model = Model(
+            name=name,
+            entry=entry,
+            module=module,
+            twin=twin,
+            reader=reader,
+            traits=_traits(module, reader, source, entry),
+        )
+    except KeyError as error:  # some architectures look the implementation up in a table of their own
+        raise _unsupported(name, module) from error
+    if not model.calls:
+        raise _unsupported(name, module)
+    return model
+
+
+def _load_module(source: str, name: str) -> Any:
+    from transformers import AutoConfig, AutoModel
+
+    try:
+        config = copy.deepcopy(AutoConfig.from_pretrained(source, trust_remote_code=False, cache_dir=_hub_cache()))
+    except (OSError, ValueError, KeyError) as error:
+        raise _not_found(source, name, error) from error
+    if config.is_encoder_decoder:
+        raise LoadError(
+            "unsupported", name, f"a model must be an encoder or a decoder: {name} is both; load one of its kind"
+        )
+    config.output_attentions = False  # refused beside an implementation of our own, and never needed
+    config.use_cache = False
+    try:
+        module, told = AutoModel.from_pretrained(
+            source,
+            config=config,
+            attn_implementation=IMPLEMENTATION,
+            dtype=torch.float32,
+            use_safetensors=True,
+            trust_remote_code=False,
+            output_loading_info=True,
+            cache_dir=_hub_cache(),
+        )
+    except OSError as error:
+        if "safetensors" in str(error) or (Path(source).is_dir() and not any(Path(source).glob("*.safetensors"))):
+            raise LoadError(
+                "no-weights",
+                name,
+                f"weights must be safetensors, other formats can run code: {name} has none; "
+                "convert it with save_pretrained(folder) on a machine where you trust it",
+            ) from error
+        raise _not_found(source, name, error) from error
+    except (ValueError, KeyError) as error:
+        raise LoadError(
+            "unsupported", name, f"transformers must know how to run {name}: {_first_line(error)}"
+        ) from error
+    missing = sorted(key for key in told["missing_keys"] if not key.startswith("pooler."))
+    if missing:
+        raise LoadError(
+            "incomplete",
+            name,
+            f"every weight of {name} must be in its files: {len(missing)} are missing, first {missing[0]}",
+        )
+    if getattr(module, "main_input_name", "input_ids") != "input_ids":
+        raise LoadError("unsupported", name, f"a model must read text: {name} reads {module.main_input_name}")
+    if not type(module)._can_set_attn_implementation():
+        raise _unsupported(name, module)
+    return module.eval().requires_grad_(False)
+
+
+def _eager_twin(module: Any) -> Any:
+    """The same weights under transformers' own eager attention: every tensor is shared, everything else is a copy."""
+    shared = [*module.parameters(), *module.buffers()]
+    twin = copy.deepcopy(module, {id(tensor): tensor for tensor in shared})
+    twin.set_attn_implementation("eager")
+    return twin
+
+
+def _load_reader(source: str, name: str, config: Any) -> TextReader:
+    from transformers import AutoTokenizer, PreTrainedTokenizerFast
+
+    # The file says what the tokenizer does; AutoTokenizer rebuilds some kinds from their word lists instead.
+    kind = PreTrainedTokenizerFast if (Path(source) / "tokenizer.json").is_file() else AutoTokenizer
+    try:
+        tokenizer = kind.from_pretrained(source, trust_remote_code=False, cache_dir=_hub_cache())
+        backend = copy.deepcopy(tokenizer.backend_tokenizer)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, ImportError) as error:
+        raise LoadError(
+            "no-tokenizer",
+            name,
+            f"a model needs its tokenizer beside it, best as tokenizer.json: {_first_line(error)}; "
+            "save it with tokenizer.save_pretrained(folder)",
+        ) from error
+    special = frozenset(tokenizer.all_special_ids) | {
+        id_ for id_, token in tokenizer.added_tokens_decoder.items() if token.special
+    }
+    pads = (tokenizer.pad_token_id, getattr(config, "pad_token_id", None), tokenizer.eos_token_id)
+    vocabulary = getattr(config, "vocab_size", None)
+    pad = next((p for p in pads if isinstance(p, int) and p >= 0 and (vocabulary is None or p < vocabulary)), 0)
+    limit = (
+        tokenizer.model_max_length if tokenizer.model_max_length < 10**9 else None
+    )  # "no limit" is a huge number there
+    return TextReader(backend, special_ids=special, unknown_id=tokenizer.unk_token_id, pad_id=pad, limit=limit)
+
+
+def _traits(module: nn.Module, reader: TextReader, source: str, entry: CatalogEntry | None) -> Traits:
+    config: Any = module.config
+    takes_positions = "position_ids" in inspect.signature(module.forward).parameters
+    first_position = 0
+    for part in module.modules():  # a family whose positions begin behind the number of the filler
+        filler = getattr(part, "padding_idx", None)
+        if hasattr(part, "create_position_ids_from_input_ids") and isinstance(filler, int):
+            first_position = filler + 1
+    table = getattr(config, "max_position_embeddings", None)
+    limits = [n for n in (reader.limit, None if table is None else table - first_position) if n is not None]
+    pooled = entry is not None and entry.task == "sentence-embedding"
+    return Traits(takes_positions, first_position, pooled, min(limits, default=None), config.hidden_size)
+
+
+def _unsupported(name: str, module: nn.Module) -> LoadError:
+    return LoadError(
+        "unsupported",
+        name,
+        f"a model must call its attention through transformers' attention interface: {type(module).__name__} keeps its "
+        "own; record it with attention_core.capture instead",
+    )
+
+
+def _not_found(source: str, name: str, error: Exception) -> LoadError:
+    said = str(error).lower()
+    if Path(source).is_dir():
+        return LoadError(
+            "not-found", name, f"a model folder needs a config.json that transformers knows: {_first_line(error)}"
+        )
+    if any(sign in said for sign in ("connect", "offline", "network", "timed out", "resolve")):
+        return LoadError(
+            "no-network",
+            name,
+            f"{name} is not on this machine and the model hub cannot be reached; connect and try again, or use "
+            f"{CATALOG[0].name}, which needs no hub",
+        )
+    return LoadError("not-found", name, f"the model hub must have {name}: {_first_line(error)}; check the spelling")
+
+
+def _first_line(error: Exception) -> str:
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__).rstrip(".")

@@ -1,0 +1,277 @@
+"""A loaded model: text in, a run out, with what the switches change and how far it is from the model's own maps."""
+
+import math
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attention_core.pretrained.backend import Recording, recording
+from attention_core.pretrained.catalog import CatalogEntry
+from attention_core.pretrained.switches import Switches
+from attention_core.pretrained.tokens import Batch, PaddingSide, TextReader
+from attention_core.runs import Agreement, Answer, Call, CallInputs, CallKind, Run
+
+WEIGHTS_TOLERANCE = 1e-5
+OUTPUT_TOLERANCE = 1e-4
+REFERENCE = "transformers eager"
+
+_WAIT_SECONDS = 120.0
+_REMEMBERED_AGREEMENTS = 64
+_forwards = threading.BoundedSemaphore(os.cpu_count() or 1)
+
+
+class BusyError(RuntimeError):
+    """Every processor has been computing for other callers all the while."""
+
+
+@dataclass(frozen=True)
+class Traits:
+    """What a model takes and gives.
+
+    Attributes:
+        takes_positions: its forward pass accepts ``position_ids``.
+        first_position: number of the first position.
+        pooled: it answers with the mean of its last states, at unit length.
+        limit: most tokens it can read; None where there is no limit.
+        width: size of its hidden states.
+    """
+
+    takes_positions: bool
+    first_position: int
+    pooled: bool
+    limit: int | None
+    width: int
+
+
+class Model:
+    """A pretrained model that runs our attention; safe to use from several threads at once. Made by ``load``.
+
+    Attributes:
+        name: as given to ``load``.
+        entry: its line in the catalog; None for folders and hub models.
+        calls: the attention calls of one forward pass, in order.
+        heads: call name -> number of query heads.
+        kind: "encoder" or "decoder".
+        limit: most tokens that it can read, added ones included; None where there is no limit.
+        width: size of its hidden states.
+        parameters: number of weights.
+    """
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        entry: CatalogEntry | None,
+        module: nn.Module,
+        twin: nn.Module,
+        reader: TextReader,
+        traits: Traits,
+    ) -> None:
+        self.name = name
+        self.entry = entry
+        self._module = module
+        self._twin = twin
+        self._reader = reader
+        self._traits = traits
+        self._agreements: OrderedDict[tuple[object, ...], Agreement] = OrderedDict()
+        self._agreements_guard = threading.Lock()
+        self.limit = traits.limit
+        self.width = traits.width
+        self.parameters = sum(p.numel() for p in module.parameters())
+        probe = Recording()
+        self._forward(module, {"input_ids": torch.zeros(1, 2, dtype=torch.int64)}, probe)
+        self.calls: tuple[Call, ...] = tuple(probe.calls)
+        self.heads: Mapping[str, int] = probe.heads
+        self.kind: CallKind = probe.calls[0].kind if probe.calls else "encoder"
+
+    def read(
+        self, text: str | Sequence[str], *, padding_side: PaddingSide = "right", max_tokens: int | None = None
+    ) -> Batch:
+        """The tokens that a run on this text would have, without running it."""
+        if max_tokens is not None and (
+            isinstance(max_tokens, bool) or not isinstance(max_tokens, int) or max_tokens < 1
+        ):
+            raise ValueError(
+                f"max_tokens must be a whole number from 1: got {max_tokens!r}; None for the model's own limit"
+            )
+        limits = [n for n in (self.limit, max_tokens) if n is not None]
+        return self._reader.read(_texts(text), padding_side=padding_side, limit=min(limits, default=None))
+
+    def run(
+        self,
+        text: str | Sequence[str],
+        *,
+        padding_side: PaddingSide = "right",
+        switches: Switches = Switches(),  # noqa: B008 - frozen
+        agreement: bool = True,
+        max_tokens: int | None = None,
+    ) -> Run:
+        """One forward pass over a text, or over several padded to one batch.
+
+        Positions are counted over real tokens, so padding on either side leaves the result of a sample as it is alone.
+
+        Args:
+            text: one text or several. An empty one is run with the tokens that the tokenizer adds, as [CLS] and [SEP].
+            padding_side: where shorter texts are filled up.
+            switches: what to change in the attention.
+            agreement: also state how far the neutral run is from the model's own attention; computed once per input.
+            max_tokens: cut each text to so many tokens, added ones included; never above the model's limit.
+
+        Returns:
+            Run with one CallInputs per attention call; ``answer`` holds unit-length sentence embeddings (batch, width)
+            for models made for it, else the outputs (batch, len, width).
+
+        Raises:
+            ValueError: if there is nothing to read, or a switch names a head or layer that the model does not have.
+            BusyError: if no processor came free in two minutes.
+
+        Source:
+            Mean pooling: Reimers and Gurevych 2019, "Sentence-BERT", section 3.
+        """
+        texts = _texts(text)
+        self._check(switches)
+        batch = self.read(texts, padding_side=padding_side, max_tokens=max_tokens)
+        inputs = self._inputs(batch)
+        record = Recording(switches, batch.real)
+        output = self._forward(self._module, inputs, record).last_hidden_state
+        with torch.inference_mode(False):
+            output = output.clone()
+        agreed = None
+        if agreement:
+            neutral = (record, output) if switches.neutral else None
+            agreed = self._agreement((texts, padding_side, max_tokens), batch, inputs, neutral)
+        return Run(
+            source=self.name,
+            texts=texts,
+            calls=tuple(record.calls),
+            inputs=record.inputs,
+            tokens={"self": batch.tokens},
+            output=output,
+            heads_off=switches.heads_off,
+            agreement=agreed,
+            answer=self._answer(output, batch.real),
+            notes=batch.notes,
+        )
+
+    def _inputs(self, batch: Batch) -> dict[str, Tensor]:
+        inputs = {"input_ids": batch.ids, "attention_mask": batch.real.long()}
+        if self._traits.takes_positions:
+            inputs["position_ids"] = batch.positions + self._traits.first_position
+        return inputs
+
+    def _answer(self, output: Tensor, real: Tensor) -> Answer:
+        if not self._traits.pooled:
+            return Answer("output", output)
+        kept = real.unsqueeze(-1)  # (batch, len, 1)
+        mean = output.masked_fill(~kept, 0.0).sum(dim=1) / kept.sum(dim=1)  # (batch, width)
+        return Answer("embedding", nn.functional.normalize(mean, dim=-1))
+
+    def _forward(
+        self, module: nn.Module, inputs: Mapping[str, Tensor], record: Recording | None, **options: Any
+    ) -> Any:
+        if not _forwards.acquire(timeout=_WAIT_SECONDS):
+            raise BusyError(
+                f"a run needs a free processor: all were taken for {_WAIT_SECONDS:.0f} s; try again in a moment"
+            )
+        try:
+            with torch.inference_mode():
+                if record is None:
+                    return module(**inputs, **options)
+                with recording(record):
+                    return module(**inputs, **options)
+        finally:
+            _forwards.release()
+
+    def _agreement(
+        self,
+        key: tuple[object, ...],
+        batch: Batch,
+        inputs: Mapping[str, Tensor],
+        neutral: tuple[Recording, Tensor] | None,
+    ) -> Agreement:
+        with self._agreements_guard:
+            known = self._agreements.get(key)
+            if known is not None:
+                self._agreements.move_to_end(key)
+                return known
+        if neutral is None:
+            record = Recording(real=batch.real)
+            neutral = record, self._forward(self._module, inputs, record).last_hidden_state
+        record, output = neutral
+        reference = self._forward(self._twin, inputs, None, output_attentions=True)
+        agreed = compare(record.inputs, output, attentions_of(reference), reference.last_hidden_state, batch.real)
+        with self._agreements_guard:
+            self._agreements[key] = agreed
+            while len(self._agreements) > _REMEMBERED_AGREEMENTS:
+                self._agreements.popitem(last=False)
+        return agreed
+
+    def _check(self, switches: Switches) -> None:
+        for name, head in sorted(switches.heads_off):
+            if name not in self.heads:
+                raise ValueError(f"heads_off names calls of {self.name}: got {name!r}; it has {list(self.heads)}")
+            if head >= self.heads[name]:
+                raise ValueError(f"heads_off takes heads 0 to {self.heads[name] - 1} of {name}: got {head}")
+        beyond = sorted(n for n in switches.layers or () if n >= len(self.calls))
+        if beyond:
+            raise ValueError(f"layers takes layers 0 to {len(self.calls) - 1} of {self.name}: got {beyond}")
+
+
+def compare(
+    inputs: Mapping[str, CallInputs],
+    output: Tensor,
+    reference_weights: Sequence[Tensor],
+    reference: Tensor,
+    real: Tensor,
+) -> Agreement:
+    """Largest differences between a neutral run and a reference, over the rows of real tokens.
+
+    Args:
+        inputs: call name -> what our run computed from, in order.
+        output: (batch, len, width).
+        reference_weights: one (batch, heads, len, len) per call, in the same order.
+        reference: (batch, len, width).
+        real: (batch, len) bool, False = padding; padded queries are not compared, libraries disagree about them.
+    """
+    if len(reference_weights) != len(inputs):
+        raise ValueError(
+            f"need one reference map per attention call: got {len(reference_weights)} for {len(inputs)} calls"
+        )
+    weights = {}
+    for (name, call), theirs in zip(inputs.items(), reference_weights, strict=True):
+        ours = call.trace(keep=("weights",)).weights
+        assert ours is not None
+        weights[name] = _largest((ours - theirs).abs().amax(dim=(1, 3))[real])
+    return Agreement(
+        REFERENCE, weights, _largest((output - reference)[real].abs()), WEIGHTS_TOLERANCE, OUTPUT_TOLERANCE
+    )
+
+
+def attentions_of(outputs: Any) -> tuple[Tensor, ...]:
+    """The attention maps in a model's outputs; fused implementations leave them out without an error.
+
+    Raises:
+        ValueError: if there are none, or some are missing.
+    """
+    maps = getattr(outputs, "attentions", None)
+    if not maps or any(m is None for m in maps):
+        raise ValueError(
+            "attention maps must come with the outputs: got none, this model runs on a fused implementation (sdpa or "
+            'flash) that never forms them; reload it with attn_implementation="eager"'
+        )
+    return tuple(maps)
+
+
+def _largest(differences: Tensor) -> float:
+    largest = float(differences.max())  # NaN wins over every number
+    return math.inf if math.isnan(largest) else largest
+
+
+def _texts(text: str | Sequence[str]) -> tuple[str, ...]:
+    return (text,) if isinstance(text, str) else tuple(text)
