@@ -21,6 +21,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from attention_core.mask_conventions import require_bool
+
 STAGES: tuple[str, ...] = ("scores", "scaled", "capped", "logits", "weights")
 ALL_STAGES: frozenset[str] = frozenset(STAGES)
 
@@ -74,8 +76,8 @@ def scaled_dot_product_attention(
     """Attention of each query over all keys, with the stages in between.
 
     Half-precision inputs are computed in float32 up to and including softmax and the weighted sum; ``weights`` and
-    ``output`` are cast back. A row whose logits are all -inf gives weights and output exactly 0. NaN or inf in ``key`` or
-    ``value`` at a position that no query may read does no harm, forwards or backwards.
+    ``output`` are cast back. A row whose logits are all -inf gives weights and output exactly 0. NaN or inf in ``key``
+    or ``value`` at a position that no query may read does no harm, forwards or backwards.
 
     Args:
         query: (batch, heads, q_len, d_k) float64, float32, bfloat16 or float16; any leading axes that broadcast.
@@ -95,80 +97,104 @@ def scaled_dot_product_attention(
 
     Raises:
         TypeError: if a dtype is not one of those above, or ``allowed`` is not bool.
-        ValueError: if shapes do not fit, a stage is unknown, or ``softcap`` is not positive.
+        ValueError: if shapes do not fit, a stage is unknown, ``softcap`` is not positive or ``scale`` is not finite.
 
     Source:
         Vaswani et al. 2017, eq. 1. Grouped heads: Ainslie et al. 2023.
     """
-    unknown = set(keep) - ALL_STAGES
-    if unknown:
-        raise ValueError(f"keep takes names of stages {STAGES}: got {sorted(unknown)}")
+    keep = _check_keep(keep)
     _check_inputs(query, key, value)
-    if softcap is not None and not softcap > 0:
-        raise ValueError(f"softcap must be positive: got {softcap}; leave it None for no cap")
+    if softcap is not None and not 0 < softcap < math.inf:
+        raise ValueError(f"softcap must be positive and finite: got {softcap}; leave it None for no cap")
+    if scale is not None and not math.isfinite(scale):
+        raise ValueError(f"scale must be finite: got {scale}; leave it None for 1 / sqrt(d_k)")
     if enable_gqa:
         key, value = _repeat_kv_heads(query, key, value)
     _check_leading_axes(query, key, value)
 
-    d_k = query.shape[-1]
-    scale = 1.0 / math.sqrt(d_k) if scale is None else float(scale)
+    scale = 1.0 / math.sqrt(query.shape[-1]) if scale is None else float(scale)
     dtype = query.dtype
     if dtype in _HALF:
         query, key, value = query.float(), key.float(), value.float()
 
     shape = _scores_shape(query, key)  # (batch, heads, q_len, k_len)
     if allowed is None:
-        given = torch.ones((), dtype=torch.bool, device=query.device).expand(shape[-2:])
+        allowed = torch.ones((), dtype=torch.bool, device=query.device).expand(shape[-2:])
         readable = None
     else:
-        given = readable = _check_allowed(allowed, shape)
+        readable = _check_allowed(allowed, shape)
     if bias is not None:
         bias = _check_bias(bias, shape).to(query.dtype)
-        if torch.isneginf(bias).any():
-            open_by_bias = ~torch.isneginf(bias)
-            readable = open_by_bias if readable is None else readable & open_by_bias
+        forbidden = torch.isneginf(bias)
+        if forbidden.any():
+            readable = ~forbidden if readable is None else readable & ~forbidden
+    if sinks is not None:
+        _check_sinks(sinks, shape)
     if readable is not None and readable.all():
         readable = None
-
     if readable is not None:
         key, value = _silence_unreadable(key, value, readable)
 
-    scores = query @ key.transpose(-2, -1)  # (batch, heads, q_len, k_len)
-    scaled = scores * scale
-    capped = scaled if softcap is None else softcap * torch.tanh(scaled / softcap)
-    logits = capped if bias is None else capped + bias
+    # One name for the current stage, so that a stage that is not kept is freed as soon as the next one stands.
+    kept: dict[str, Tensor] = {}
+    stage = query @ key.transpose(-2, -1)  # (batch, heads, q_len, k_len)
+    _hold(kept, "scores", stage, keep)
+    stage = stage * scale
+    _hold(kept, "scaled", stage, keep)
+    if softcap is not None:
+        stage = softcap * torch.tanh(stage / softcap)
+    _hold(kept, "capped", stage, keep)
+    if bias is not None:
+        stage = stage + bias
     if readable is not None:
-        logits = logits.masked_fill(~readable, -math.inf)
-
-    weights, sink_weight = _softmax(logits, readable, _check_sinks(sinks, query))
-    output = _weighted_sum(weights, value, readable)  # (batch, heads, q_len, d_v)
-
-    stages = {"scores": scores, "scaled": scaled, "capped": capped, "logits": logits, "weights": weights.to(dtype)}
+        stage = torch.where(readable, stage, -math.inf)  # one pass; masked_fill copies first
+    _hold(kept, "logits", stage, keep)
+    stage, sink_weight = _softmax(stage, readable, sinks)
+    output = _weighted_sum(stage, value, readable)  # (batch, heads, q_len, d_v)
+    if "weights" in keep:
+        kept["weights"] = stage.to(dtype)
     return AttentionTrace(
         output=output.to(dtype),
-        allowed=given,
+        allowed=allowed,
         scale=scale,
         sink_weight=None if sink_weight is None else sink_weight.to(dtype),
-        **{name: stages[name] for name in STAGES if name in keep},
+        **kept,
     )
+
+
+def _hold(kept: dict[str, Tensor], name: str, stage: Tensor, keep: Collection[str]) -> None:
+    if name in keep:
+        kept[name] = stage
 
 
 def _softmax(logits: Tensor, readable: Tensor | None, sinks: Tensor | None) -> tuple[Tensor, Tensor | None]:
     """Softmax over keys; empty rows become exactly 0, with finite gradients. (L, q, k) -> (L, q, k), (L, q) | None."""
-    if sinks is not None:
-        column = sinks.to(logits.dtype).reshape(-1, 1, 1).expand(*logits.shape[:-1], 1)
-        joint = torch.softmax(torch.cat([logits, column], dim=-1), dim=-1)  # (L, q_len, k_len + 1)
-        return joint[..., :-1], joint[..., -1]
-    if logits.shape[-1] == 0:
-        return logits, None
     empty = None if readable is None else ~readable.any(dim=-1, keepdim=True)  # (..., q_len, 1), small
-    if empty is not None and empty.any():
-        # Softmax of a row of -inf is NaN and so is its gradient: give it a harmless row, then blank the result.
-        return torch.softmax(logits.masked_fill(empty, 0.0), dim=-1).masked_fill(empty, 0.0), None
-    weights = torch.softmax(logits, dim=-1)
-    if weights[..., 0].isnan().any():  # a row of -inf that came from -inf in K itself; NaN elsewhere stays NaN
+    if sinks is None:
+        return _softmax_or_zero(logits, empty), None
+    column = sinks.to(logits.dtype).reshape(-1, 1, 1)  # (heads, 1, 1)
+    if empty is not None:
+        empty = empty & torch.isneginf(column)
+    joint = torch.cat([logits, column.expand(*logits.shape[:-1], 1)], dim=-1)  # (L, q_len, k_len + 1)
+    joint = _softmax_or_zero(joint, empty)
+    return joint[..., :-1], joint[..., -1]
+
+
+def _softmax_or_zero(logits: Tensor, empty: Tensor | None) -> Tensor:
+    """Softmax over the last axis, 0 in rows of -inf, where the plain one is NaN and so is its gradient."""
+    if logits.shape[-1] == 0:
+        return logits
+    if empty is None or not empty.any():
+        weights = torch.softmax(logits, dim=-1)
+    elif logits.requires_grad and torch.is_grad_enabled():
+        weights = torch.softmax(logits.masked_fill(empty, 0.0), dim=-1).masked_fill(empty, 0.0)
+    else:
+        weights = torch.softmax(logits, dim=-1)
+        rows = empty.squeeze(-1).expand(weights.shape[:-1]).reshape(-1).nonzero().squeeze(-1)
+        weights.view(-1, weights.shape[-1]).index_fill_(0, rows, 0.0)  # these rows alone: no pass over the rest
+    if weights[..., 0].isnan().any():  # rows of -inf that come from -inf in Q or K; NaN elsewhere stays NaN
         weights = weights.masked_fill(torch.isneginf(logits).all(dim=-1, keepdim=True), 0.0)
-    return weights, None
+    return weights
 
 
 def _weighted_sum(weights: Tensor, value: Tensor, readable: Tensor | None) -> Tensor:
@@ -195,17 +221,23 @@ def _silence_unreadable(key: Tensor, value: Tensor, readable: Tensor) -> tuple[T
 def _repeat_kv_heads(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
     if query.dim() < 3:
         raise ValueError(f"enable_gqa needs a heads axis: got query of shape {tuple(query.shape)}")
+    if key.dim() < 3 or value.dim() < 3:
+        raise ValueError(f"enable_gqa needs a heads axis: got key {tuple(key.shape)} and value {tuple(value.shape)}")
     heads, kv_heads = query.shape[-3], key.shape[-3]
     if value.shape[-3] != kv_heads:
         raise ValueError(f"key and value need the same number of heads: got {kv_heads} and {value.shape[-3]}")
     if kv_heads == 0 or heads % kv_heads:
         raise ValueError(f"query heads must be a multiple of key/value heads: got {heads} and {kv_heads}")
     group = heads // kv_heads
+    if group == 1:
+        return key, value
     return key.repeat_interleave(group, dim=-3), value.repeat_interleave(group, dim=-3)  # a, a, b, b
 
 
 def _check_inputs(query: Tensor, key: Tensor, value: Tensor) -> None:
     for name, tensor in (("query", query), ("key", key), ("value", value)):
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"{name} must be a tensor: got {type(tensor).__name__}; convert with torch.as_tensor")
         if tensor.dtype not in _FLOATS:
             raise TypeError(f"{name} must be float64, float32, bfloat16 or float16: got {tensor.dtype}")
         if tensor.dtype != query.dtype:
@@ -226,7 +258,9 @@ def _check_leading_axes(query: Tensor, key: Tensor, value: Tensor) -> None:
         torch.broadcast_shapes(*shapes)
     except RuntimeError:
         hint = "; pass enable_gqa=True if each key/value head serves a group of query heads" if query.dim() > 2 else ""
-        raise ValueError(f"leading axes (batch, heads) must broadcast: got {shapes[0]}, {shapes[1]}, {shapes[2]}{hint}") from None
+        raise ValueError(
+            f"leading axes (batch, heads) must broadcast: got {shapes[0]}, {shapes[1]}, {shapes[2]}{hint}"
+        ) from None
 
 
 def _scores_shape(query: Tensor, key: Tensor) -> torch.Size:
@@ -235,12 +269,7 @@ def _scores_shape(query: Tensor, key: Tensor) -> torch.Size:
 
 
 def _check_allowed(allowed: Tensor, shape: torch.Size) -> Tensor:
-    if allowed.dtype != torch.bool:
-        raise TypeError(
-            f"allowed must be bool with True = may attend: got {allowed.dtype}; convert with masks.from_attention_mask "
-            "(1 = real token), masks.from_blocked (1 = blocked), masks.from_key_padding_mask (True = padding) "
-            "or masks.from_additive (0 / -inf)"
-        )
+    require_bool("allowed", allowed)
     return _check_fits("allowed", allowed, shape)
 
 
@@ -261,14 +290,22 @@ def _check_fits(name: str, tensor: Tensor, shape: torch.Size) -> Tensor:
     except RuntimeError:
         fits = False
     if not fits:
-        raise ValueError(f"{name} must broadcast to (batch, heads, q_len, k_len) = {tuple(shape)}: got {tuple(tensor.shape)}")
+        raise ValueError(
+            f"{name} must broadcast to (batch, heads, q_len, k_len) = {tuple(shape)}: got {tuple(tensor.shape)}"
+        )
     return tensor
 
 
-def _check_sinks(sinks: Tensor | None, query: Tensor) -> Tensor | None:
-    if sinks is None:
-        return None
-    heads = query.shape[-3] if query.dim() > 2 else 1
+def _check_sinks(sinks: Tensor, shape: torch.Size) -> None:
+    heads = shape[-3] if len(shape) > 2 else 1
     if sinks.shape != (heads,):
         raise ValueError(f"sinks needs one logit per head, shape ({heads},): got {tuple(sinks.shape)}")
-    return sinks
+    if not sinks.dtype.is_floating_point:
+        raise TypeError(f"sinks must be float, they are logits: got {sinks.dtype}")
+
+
+def _check_keep(keep: Collection[str]) -> frozenset[str]:
+    names = frozenset([keep] if isinstance(keep, str) else keep)
+    if not names <= ALL_STAGES:
+        raise ValueError(f"keep takes names of stages {STAGES}: got {sorted(names - ALL_STAGES)}")
+    return names
