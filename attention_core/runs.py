@@ -71,6 +71,7 @@ class CallInputs:
         allowed: bool, broadcastable to (batch, heads, q_len, k_len), the mask that was applied.
         bias, sinks, scale, softcap: as given to ``scaled_dot_product_attention``.
         own_scale: the factor the model itself uses for this call, whatever the switches say.
+        own_allowed: bool, broadcastable likewise, the mask the model itself uses; None where that is ``allowed``.
     """
 
     query: Tensor
@@ -82,6 +83,12 @@ class CallInputs:
     bias: Tensor | None = None
     sinks: Tensor | None = None
     softcap: float | None = None
+    own_allowed: Tensor | None = None
+
+    @property
+    def intended(self) -> Tensor:
+        """The mask that was meant, whatever the switches made of it: (batch, heads, q_len, k_len) by broadcasting."""
+        return self.allowed if self.own_allowed is None else self.own_allowed
 
     def trace(self, keep: Collection[str] = ALL_STAGES) -> AttentionTrace:
         """Recomputes the call."""

@@ -223,6 +223,7 @@ def _switched(
 ) -> CallInputs:
     """The call's inputs with the switches applied, as tensors of their own, whatever the model does with its later."""
     switches, scale = record.switches, own_scale
+    own_allowed = allowed
     if switches.acts_on(call.layer):
         allowed = _switched_mask(record, call, query, key, allowed, mask_as_given)
         scale = (own_scale if switches.scaling else 1.0) * switches.scale_factor
@@ -235,6 +236,8 @@ def _switched(
             softcap = None if softcap is None else softcap / switches.temperature
     if allowed is None:
         allowed = torch.ones(1, 1, query.shape[-2], key.shape[-2], dtype=torch.bool, device=query.device)
+    if own_allowed is None:
+        own_allowed = torch.ones(1, 1, query.shape[-2], key.shape[-2], dtype=torch.bool, device=query.device)
     with torch.inference_mode(False):
         return CallInputs(
             query=_own(query),
@@ -246,6 +249,7 @@ def _switched(
             bias=None if bias is None else _own(bias),
             sinks=None if sinks is None else _own(sinks),
             softcap=softcap,
+            own_allowed=_own(own_allowed),
         )
 
 
