@@ -1,5 +1,7 @@
 """Reported mistakes with heads, batches and positions, reduced to small inputs; named after the list of cases."""
 
+from typing import Any
+
 import pytest
 import torch
 from torch import Tensor, nn
@@ -16,7 +18,7 @@ def seeded(*shape: int, seed: int = 0) -> Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
-def seeded_attention(d_model: int, heads: int, **options: int) -> MultiHeadAttention:
+def seeded_attention(d_model: int, heads: int, **options: Any) -> MultiHeadAttention:
     generator = torch.Generator().manual_seed(100)
     module = MultiHeadAttention(d_model, heads, **options, generator=generator, dtype=torch.float64)
     with torch.no_grad():
@@ -170,6 +172,7 @@ def test_c106_restarted_positions_isolate_nothing():
     assert trace.weights[0, 0, 4].tolist() == [0, 0, 0, 0, 1, 0]
     assert trace.weights[0, 0, 5].tolist() == [0, 0, 0, 0, 0.5, 0.5]
     _, leaking = uniform_attention(6)(x, allowed=masks.causal(6))
+    assert leaking.weights is not None
     assert_close(leaking.weights[0, 0, 4:, :4].sum(-1), torch.tensor([4 / 5, 4 / 6]))
 
     module, tokens = seeded_attention(12, 2), seeded(1, 6, 12)

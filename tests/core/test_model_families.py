@@ -19,15 +19,15 @@ from attention_core.attention import AttentionTrace
 from attention_core.modules import MultiHeadAttention, merge_heads
 
 # float32 on both sides with another order of sums; Llama's rotary angles are float32 too. Scores go up to about 50.
-WEIGHTS = {"rtol": 0.0, "atol": 1e-5}
-OUTPUTS = {"rtol": 0.0, "atol": 1e-4}
+WEIGHTS: dict[str, Any] = {"rtol": 0.0, "atol": 1e-5}
+OUTPUTS: dict[str, Any] = {"rtol": 0.0, "atol": 1e-4}
 
 BATCH, LENGTH, LAYERS = 2, 7, 2
 LEFT_PADDED = torch.tensor([[0, 0, 1, 1, 1, 1, 1], [1, 1, 1, 1, 1, 1, 1]])
 RIGHT_PADDED = LEFT_PADDED.flip(-1)
 
 
-def tiny(config: PretrainedConfig) -> nn.Module:
+def tiny(config: PretrainedConfig) -> Any:
     model = AutoModel.from_config(config, attn_implementation="eager").eval()
     generator = torch.Generator().manual_seed(0)
     with torch.no_grad():
@@ -129,7 +129,7 @@ def test_gpt2():
         assert_close(trace.weights[0, :, :2], torch.zeros(heads, 2, LENGTH), rtol=0, atol=0)
 
 
-def tiny_llama(*, head_dim: int = 14, base: float = 10000.0) -> nn.Module:
+def tiny_llama(*, head_dim: int = 14, base: float = 10000.0) -> Any:
     return tiny(
         LlamaConfig(
             vocab_size=23,
@@ -145,7 +145,7 @@ def tiny_llama(*, head_dim: int = 14, base: float = 10000.0) -> nn.Module:
     )
 
 
-def ours_of_llama(attention: nn.Module, head_dim: int = 14) -> MultiHeadAttention:
+def ours_of_llama(attention: Any, head_dim: int = 14) -> MultiHeadAttention:
     ours = MultiHeadAttention(30, 6, d_k=head_dim, num_kv_heads=2)
     for name in ("q", "k", "v"):
         theirs = getattr(attention, f"{name}_proj")
@@ -212,14 +212,14 @@ def test_t5_unscaled_with_relative_bias_and_cross_attention():
     is_source = torch.arange(source_length) < torch.tensor([[8], [11]])
     source = torch.randint(0, 23, (BATCH, source_length), generator=torch.Generator().manual_seed(2))
 
-    def ours_of(attention: nn.Module) -> MultiHeadAttention:
+    def ours_of(attention: Any) -> MultiHeadAttention:
         ours = MultiHeadAttention(width, heads, d_k=d_kv, bias=False)
         for linear, theirs in zip(ours.children(), (attention.q, attention.k, attention.v, attention.o), strict=True):
             assert isinstance(linear, nn.Linear)
             fill(linear, theirs.weight, None)
         return ours
 
-    def bias_of(stack: nn.Module, length: int, *, bidirectional: bool) -> Tensor:
+    def bias_of(stack: Any, length: int, *, bidirectional: bool) -> Tensor:
         bias = positions.T5RelativeBias(heads, bidirectional=bidirectional, num_buckets=8, max_distance=9)
         with torch.no_grad():
             bias.table.copy_(stack.block[0].layer[0].SelfAttention.relative_attention_bias.weight)

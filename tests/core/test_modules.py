@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -15,7 +16,7 @@ from attention_core.modules import MultiHeadAttention, SelfAttention
 BATCH, HEADS, Q_LEN, K_LEN, D_K, D_V, D_MODEL, KEY_DIM, VALUE_DIM = 2, 3, 5, 7, 11, 13, 33, 17, 19
 
 # float64 on both sides, sums of at most a few hundred terms of size 1.
-EXACT = {"rtol": 1e-12, "atol": 1e-12}
+EXACT: dict[str, Any] = {"rtol": 1e-12, "atol": 1e-12}
 
 
 def seeded(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float64) -> Tensor:
@@ -32,11 +33,16 @@ def sharpen(module: nn.Module, seed: int = 100) -> None:
             parameter.copy_(3 * values / width**0.5 + (1.0 if "norm" in name and "weight" in name else 0.0))
 
 
-def torch_attention(**options: object) -> nn.MultiheadAttention:
-    settings = {"batch_first": True, "dtype": torch.float64, **options}
-    module = nn.MultiheadAttention(D_MODEL, HEADS, **settings).eval()  # pyright: ignore[reportArgumentType]
+def torch_attention(**options: Any) -> nn.MultiheadAttention:
+    settings: dict[str, Any] = {"batch_first": True, "dtype": torch.float64, **options}
+    module = nn.MultiheadAttention(D_MODEL, HEADS, **settings).eval()
     sharpen(module)
     return module
+
+
+def gradient_of(parameter: Tensor) -> Tensor:
+    assert parameter.grad is not None
+    return parameter.grad
 
 
 def causal_without_key_2() -> Tensor:
@@ -125,10 +131,11 @@ class TestAgainstTorchModule:
         expected = gradients(lambda leaves: theirs(*leaves, attn_mask=~allowed)[0])
         assert_close(gradients(lambda leaves: ours(*leaves, allowed=allowed)[0]), expected, **EXACT)
         packed = [theirs.q_proj_weight, theirs.k_proj_weight, theirs.v_proj_weight] if separate else []
-        their_weights = [w.grad for w in packed] if separate else list(theirs.in_proj_weight.grad.chunk(3))
+        their_weights = [w.grad for w in packed] if separate else list(gradient_of(theirs.in_proj_weight).chunk(3))
+        their_biases = list(gradient_of(theirs.in_proj_bias).chunk(3))
         ours_inputs = (ours.q_proj, ours.k_proj, ours.v_proj)
         assert_close([linear.weight.grad for linear in ours_inputs], their_weights, **EXACT)
-        assert_close([linear.bias.grad for linear in ours_inputs], list(theirs.in_proj_bias.grad.chunk(3)), **EXACT)
+        assert_close([linear.bias.grad for linear in ours_inputs], their_biases, **EXACT)
         assert_close(ours.out_proj.weight.grad, theirs.out_proj.weight.grad, **EXACT)
         assert_close(ours.out_proj.bias.grad, theirs.out_proj.bias.grad, **EXACT)
 
@@ -167,9 +174,9 @@ class TestAgainstTorchModule:
 
 
 class TestWidthsAndHeads:
-    def make(self, **options: object) -> MultiHeadAttention:
-        settings = {"d_k": D_K, "d_v": D_V, "dtype": torch.float64, **options}
-        module = MultiHeadAttention(29, 6, **settings)  # pyright: ignore[reportArgumentType]
+    def make(self, **options: Any) -> MultiHeadAttention:
+        settings: dict[str, Any] = {"d_k": D_K, "d_v": D_V, "dtype": torch.float64, **options}
+        module = MultiHeadAttention(29, 6, **settings)
         sharpen(module)
         return module
 
@@ -209,7 +216,13 @@ class TestWidthsAndHeads:
     def test_every_option_reaches_the_core(self):
         module = self.make()
         x, bias, sinks = seeded(BATCH, Q_LEN, 29), seeded(6, Q_LEN, Q_LEN, seed=3), seeded(6, seed=4)
-        options = {"bias": bias, "sinks": sinks, "scale": 0.7, "softcap": 2.0, "allowed": causal_without_key_2()}
+        options: dict[str, Any] = {
+            "bias": bias,
+            "sinks": sinks,
+            "scale": 0.7,
+            "softcap": 2.0,
+            "allowed": causal_without_key_2(),
+        }
         _, trace = module(x, **options, keep={"logits", "weights"})
         expected = scaled_dot_product_attention(*module.project(x), **options)
         assert_close(trace.logits, expected.logits, rtol=0, atol=0)
@@ -240,7 +253,7 @@ class TestWidthsAndHeads:
             ({"d_model": 12, "num_heads": 3, "num_kv_heads": 0}, "num_kv_heads must be at least 1: got 0"),
         ],
     )
-    def test_sizes_that_do_not_fit(self, arguments: dict[str, int], message: str):
+    def test_sizes_that_do_not_fit(self, arguments: dict[str, Any], message: str):
         with pytest.raises(ValueError, match=message):
             MultiHeadAttention(**arguments)
 
@@ -312,7 +325,7 @@ class TestSelfAttention:
         sharpen(single)
         many.load_state_dict(single.state_dict(), strict=False)
         x = seeded(BATCH, Q_LEN, D_MODEL)
-        options = {
+        options: dict[str, Any] = {
             "allowed": masks.padding([3, 5], Q_LEN),
             "bias": seeded(Q_LEN, Q_LEN, seed=2),
             "scale": 0.3,

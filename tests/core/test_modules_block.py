@@ -1,5 +1,7 @@
 """TransformerBlock against nn.TransformerEncoderLayer."""
 
+from typing import Any
+
 import pytest
 import torch
 from torch import Tensor, nn
@@ -12,17 +14,23 @@ from attention_core.modules import MultiHeadAttention, TransformerBlock
 BATCH, HEADS, LEN, D_MODEL, D_FF = 2, 3, 5, 33, 41
 
 # float64 on both sides, sums of at most a few hundred terms.
-EXACT = {"rtol": 1e-11, "atol": 1e-11}
+EXACT: dict[str, Any] = {"rtol": 1e-11, "atol": 1e-11}
 
 
 def seeded(*shape: int, seed: int = 0) -> Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
-def torch_layer(**options: object) -> nn.TransformerEncoderLayer:
+def torch_layer(**options: Any) -> nn.TransformerEncoderLayer:
     """Not in eval mode: torch's fast path would then take over; dropout 0 gives the same numbers."""
-    settings = {"dim_feedforward": D_FF, "dropout": 0.0, "batch_first": True, "dtype": torch.float64, **options}
-    layer = nn.TransformerEncoderLayer(D_MODEL, HEADS, **settings)  # pyright: ignore[reportArgumentType]
+    settings: dict[str, Any] = {
+        "dim_feedforward": D_FF,
+        "dropout": 0.0,
+        "batch_first": True,
+        "dtype": torch.float64,
+        **options,
+    }
+    layer = nn.TransformerEncoderLayer(D_MODEL, HEADS, **settings)
     with torch.no_grad():
         for seed, (name, parameter) in enumerate(layer.named_parameters()):
             width = parameter.shape[-1] if parameter.dim() > 1 else 9.0
@@ -52,9 +60,9 @@ class TestAgainstTorchLayer:
         assert_close(results[1], results[0], **EXACT)
         assert_close(gradients[1], gradients[0], rtol=1e-9, atol=1e-9)  # layer norm divides by small deviations
         assert_close(ours.up_proj.weight.grad, theirs.linear1.weight.grad, rtol=1e-9, atol=1e-9)
-        assert_close(
-            ours.attention.k_proj.weight.grad, theirs.self_attn.in_proj_weight.grad.chunk(3)[1], rtol=1e-9, atol=1e-9
-        )
+        their_packed = theirs.self_attn.in_proj_weight.grad
+        assert their_packed is not None
+        assert_close(ours.attention.k_proj.weight.grad, their_packed.chunk(3)[1], rtol=1e-9, atol=1e-9)
 
     def test_trace_is_of_the_attention_inside(self, norm_first: bool, activation, bias: bool):
         theirs = torch_layer(norm_first=norm_first, activation=activation, bias=bias)
@@ -71,7 +79,7 @@ def test_every_option_reaches_the_attention():
         29, 6, d_k=10, d_v=7, num_kv_heads=2, d_ff=11, generator=torch.Generator().manual_seed(0), dtype=torch.float64
     )
     x = seeded(BATCH, LEN, 29)
-    options = {
+    options: dict[str, Any] = {
         "allowed": torch.tril(torch.ones(LEN, LEN, dtype=torch.bool)),
         "bias": seeded(6, LEN, LEN, seed=3),
         "sinks": seeded(6, seed=4),

@@ -1,6 +1,7 @@
 """Position encodings against their formulas and against transformers' own functions."""
 
 import math
+from typing import Any
 
 import pytest
 import torch
@@ -15,7 +16,7 @@ from transformers.models.t5.modeling_t5 import T5Attention
 from attention_core import positions
 
 # float32 against float64 of the same formula: a few units in the last place of numbers up to 1.
-ROUNDING = {"rtol": 0.0, "atol": 1e-6}
+ROUNDING: dict[str, Any] = {"rtol": 0.0, "atol": 1e-6}
 
 
 def seeded(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float32) -> torch.Tensor:
