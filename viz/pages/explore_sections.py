@@ -1,0 +1,305 @@
+"""The parts of the explore page below the text, from what was run to what it changed."""
+
+from html import escape
+
+import streamlit as st
+
+from attention_core.diagnostics import RowCheck
+from attention_core.pretrained import Model, Switches
+from attention_core.runs import Run, Token
+from viz.figures import (
+    FigureWords,
+    head_grid,
+    head_heatmap,
+    head_table,
+    hover_text,
+    saturation_bars,
+    score_histogram,
+    score_variance,
+    spread_bars,
+)
+from viz.pages import explore_state as state
+from viz.pages.explore_controls import head_title
+from viz.pages.explore_state import clamp, get, key, put
+from viz.services.attention import SCRATCH, ModelRequest, Request, embedding_cosines
+from viz.services.models import ModelError, bring_model, download_megabytes
+from viz.services.views import CallView
+from viz.text import t
+
+GRID_TOKENS = 256
+CHART = {
+    "displaylogo": False,
+    "modeBarButtonsToRemove": ["sendChartToCloud", "lasso2d", "select2d", "autoScale2d"],
+    "toImageButtonOptions": {"format": "svg", "filename": "headscope", "scale": 2},
+}
+_SIGNS = {"passed": "✓", "failed": "✕", "info": "i", "not possible": "–"}
+
+
+def offer_model(name: str) -> None:
+    """Says that a model is not here, and brings it on a click."""
+    st.info(t("explore.model_missing", name=name))
+    if not st.button(t("explore.model_fetch", name=name, megabytes=download_megabytes(name)), key=key("fetch")):
+        return
+    bar = st.progress(0.0, t("explore.model_fetching", name=name))
+
+    def moved(megabytes: float, total: float) -> None:
+        text = t("explore.model_progress", name=name, megabytes=megabytes, total=total)
+        bar.progress(min(1.0, megabytes / total) if total else 0.0, text)
+
+    try:
+        bring_model(name, moved)
+    except ModelError as error:
+        bar.empty()
+        st.error(t("explore.model_failed", name=name, reason=str(error)))
+    else:
+        st.rerun()
+
+
+def notes(made: Run) -> None:
+    """What the reader must know about the input: cut, unknown to the model, typed like a special token."""
+    for note in made.notes:
+        if note.code == "random_weights":
+            continue  # stands with what was run
+        st.warning(t(f"note.{note.code}", **note.values))
+        if note.code == "unknown_tokens":
+            st.button(t("note.use_scratch"), key=key("use_scratch"), on_click=put, args=("source", SCRATCH))
+
+
+def what_was_run(request: Request, made: Run, shown: CallView, model: Model | None) -> None:
+    """One line: source, layer, sizes; how it differs from the model; how far it is from a reference."""
+    if isinstance(request, ModelRequest) and model is not None:
+        line = t(
+            "explore.run_model",
+            source=made.source,
+            layer=shown.call.layer,
+            last=len(made.calls) - 1,
+            heads=shown.heads,
+            tokens=len(shown.query_tokens),
+            device="CPU",
+        )
+    else:
+        assert not isinstance(request, ModelRequest)
+        line = t(
+            "explore.run_scratch",
+            heads=shown.heads,
+            d_model=request.config.d_model,
+            d_k=shown.d_k,
+            d_v=shown.d_v,
+            tokens=len(shown.query_tokens),
+            seed=request.config.seed,
+            dtype=request.config.dtype,
+        )
+    parts = [f'<span class="run-line">{escape(line)}</span>']
+    if any(note.code == "random_weights" for note in made.notes):
+        parts.append(f'<span class="run-tag">{escape(t("explore.random_weights"))}</span>')
+    if isinstance(request, ModelRequest) and not request.switches.neutral:
+        parts.append(f'<span class="run-differs">{escape(_differences(request.switches))}</span>')
+    agreement = made.agreement
+    if agreement is not None:
+        text = t(
+            "explore.agreement_model" if model is not None else "explore.agreement_scratch",
+            verdict=t("explore.agrees") if agreement.passed else t("explore.disagrees"),
+            weights=agreement.largest_weight_difference,
+            weights_limit=agreement.weights_tolerance,
+            output=agreement.output,
+            output_limit=agreement.output_tolerance,
+        )
+        parts.append(_chip("passed" if agreement.passed else "failed", t("explore.agreement"), text))
+    st.html(f'<div class="run">{"".join(parts)}</div>')
+
+
+def verdicts(shown: CallView) -> None:
+    """The strip of checks over the pictures, and where the failed ones are."""
+    chips = [_chip(check.status, t(f"verdict.{check.code}"), _verdict(check)) for check in shown.checks]
+    label = escape(t("verdict.label", layer=shown.call.layer, sample=shown.sample))
+    places = "".join(_places(check, shown) for check in shown.checks if check.status == "failed" and check.where)
+    st.html(f'<div class="verdicts" role="status" aria-label="{label}">{"".join(chips)}</div>{places}')
+
+
+def all_heads(made: Run, shown: CallView) -> None:
+    """All heads of the layer in one figure."""
+    st.subheader(t("explore.grid"))
+    if max(shown.weights.shape[1:]) > GRID_TOKENS:
+        st.info(t("explore.grid_large", limit=GRID_TOKENS))
+        return
+    figure = head_grid(
+        shown.weights,
+        query_tokens=_labels(shown.query_tokens),
+        key_tokens=_labels(shown.key_tokens),
+        allowed=shown.allowed,
+        intended=shown.intended,
+        scores=shown.scores,
+        heads_off=_off(made, shown),
+        padded_queries=[token.padding for token in shown.query_tokens],
+        padded_keys=[token.padding for token in shown.key_tokens],
+        words=figure_words(),
+        clickable=True,
+    )
+    with st.container(key=key("grid")):
+        st.plotly_chart(
+            figure,
+            key=key("grid_chart"),
+            config=CHART,
+            alt=t("explore.grid_alt", heads=shown.heads),
+            on_select=_open_clicked_head,
+            selection_mode="points",
+        )
+    st.caption(t("explore.not_explanations"))
+
+
+def one_head(made: Run, shown: CallView) -> None:
+    """One head enlarged, with a choice of stage and of colour scale, and as a table."""
+    clamp("head", 0, shown.heads - 1)
+    head = int(str(get("head")))
+    st.subheader(t("explore.one_head", head=head))
+    left, middle, right = st.columns([1, 2, 2])
+    left.selectbox(t("explore.head"), range(shown.heads), key=key("head"), help=t("explore.head_help"))
+    middle.segmented_control(
+        t("explore.stage"), state.STAGES, key=key("stage"), help=t("explore.stage_help"), required=True,
+        format_func=lambda code: t(f"stage.{code}"),
+    )  # fmt: skip
+    right.segmented_control(
+        t("explore.colour"), state.COLOURS, key=key("colour"), help=t("explore.colour_help"), required=True,
+        format_func=lambda code: t(f"colour.{code}"), disabled=get("stage") != "weights",
+    )  # fmt: skip
+    remarks = []
+    if head in _off(made, shown):
+        remarks.append(t("explore.head_off"))
+    if shown.kv_heads != shown.heads:
+        remarks.append(t("explore.kv_group", group=shown.kv_head(head)))
+    if remarks:
+        st.caption(" · ".join(remarks))
+    stage = str(get("stage"))
+    figure = head_heatmap(
+        getattr(shown, stage)[head],
+        stage=stage,
+        scale=str(get("colour")),
+        query_tokens=_labels(shown.query_tokens),
+        key_tokens=_labels(shown.key_tokens),
+        allowed=shown.allowed[head],
+        intended=shown.intended[head],
+        weights=shown.weights[head],
+        scores=shown.scores[head],
+        scaled=shown.scaled[head],
+        logits=shown.logits[head],
+        padded_queries=[token.padding for token in shown.query_tokens],
+        padded_keys=[token.padding for token in shown.key_tokens],
+        words=figure_words(),
+    )
+    st.plotly_chart(
+        figure, key=key("head_chart"), config=CHART, alt=t("explore.head_alt", head=head, stage=t(f"stage.{stage}"))
+    )
+    with st.expander(t("explore.table")):
+        rows = head_table(
+            shown.weights[head],
+            query_tokens=_labels(shown.query_tokens),
+            key_tokens=_labels(shown.key_tokens),
+            words=figure_words(),
+        )
+        st.dataframe(rows, hide_index=True)
+
+
+def diagnostics(shown: CallView) -> None:
+    """Variance of the scores against theory, what it does to softmax, and the numbers of each head."""
+    st.subheader(t("explore.diagnostics"))
+    gap, numbers, words = shown.gap, shown.numbers, figure_words()
+    lesson = "explore.lesson_on" if shown.scaling_on else "explore.lesson_off"
+    text = t(lesson, raw=gap.raw, scaled=gap.scaled, would=gap.if_scaled, top=gap.top_weight, saturated=gap.saturation)
+    (st.info if shown.scaling_on else st.warning)(text)
+    left, right = st.columns(2)
+    figures = [
+        (left, "variance", score_variance(
+            numbers["raw_variance"], numbers["raw_theory"], numbers["scaled_variance"], numbers["scaled_theory"],
+            scaling_on=shown.scaling_on, words=words)),
+        (right, "histogram", score_histogram(
+            shown.histogram.raw_edges, shown.histogram.raw_counts, shown.histogram.scaled_edges,
+            shown.histogram.scaled_counts, scaling_on=shown.scaling_on, words=words)),
+        (left, "spread", spread_bars(
+            numbers["normalized_entropy"], numbers["entropy"], numbers["top_weight"], words=words)),
+        (right, "saturation", saturation_bars(numbers["saturation"], words=words)),
+    ]  # fmt: skip
+    for column, name, figure in figures:
+        column.plotly_chart(figure, key=key(f"{name}_chart"), config=CHART, alt=t(f"explore.{name}_alt"))
+    st.caption(
+        t("explore.theory", gap=gap.gap, means=gap.means, covariance=gap.covariance, pairing=gap.pairing)
+    )
+    with st.expander(t("explore.numbers")):
+        columns = {t("column.head"): list(range(shown.heads))}
+        columns |= {t(f"column.{name}"): values for name, values in numbers.items()}
+        st.dataframe(columns, hide_index=True)
+
+
+def answer(request: ModelRequest) -> None:
+    """What the switches did to the sentence embeddings."""
+    st.subheader(t("explore.answer"))
+    if request.switches.neutral:
+        st.caption(t("explore.answer_neutral"))
+        return
+    st.write(t("explore.answer_cosine"))
+    cosines = embedding_cosines(request)
+    st.dataframe({t("column.sample"): list(request.texts), t("column.cosine"): cosines}, hide_index=True)
+
+
+def figure_words() -> FigureWords:
+    """The words on the figures in the current language."""
+    return FigureWords(**{name: t(f"figure.{name}") for name in FigureWords.__dataclass_fields__})
+
+
+def _differences(switches: Switches) -> str:
+    words = []
+    for code, value in switches.describe():
+        if code == "mask":
+            value = t(f"mask.{value}")
+        elif code == "heads_off":
+            pairs = value if isinstance(value, tuple) else ()
+            value = t("explore.differs_join").join(head_title(f"{call}:{head}") for call, head in pairs)
+        words.append(t(f"switch.{code}", value=value))
+    return t("explore.differs", switches=t("explore.differs_join").join(words))
+
+
+def _verdict(check: RowCheck) -> str:
+    if check.status == "not possible":
+        return t("verdict.not_possible")
+    return t(f"verdict.{check.code}_{check.status}", count=check.count, largest=check.largest, **check.parts)
+
+
+def _chip(status: str, name: str, text: str) -> str:
+    sign = _SIGNS[status]
+    kind = status.replace(" ", "-")
+    return (
+        f'<span class="verdict {kind}"><span class="sign" aria-hidden="true">{sign}</span> '
+        f"<b>{escape(name)}</b> {escape(text)}</span>"
+    )
+
+
+def _places(check: RowCheck, shown: CallView) -> str:
+    lines = []
+    for _, head, query, cell_key in check.where[:5]:
+        query_name = _named(shown.query_tokens, query)
+        if cell_key is None:
+            lines.append(t("verdict.row_place", head=head, query=query_name))
+        else:
+            lines.append(t("verdict.place", head=head, query=query_name, key=_named(shown.key_tokens, cell_key)))
+    title = escape(t("verdict.where", check=t(f"verdict.{check.code}")))
+    return f'<div class="verdict-places">{title}<ul>{"".join(f"<li>{escape(line)}</li>" for line in lines)}</ul></div>'
+
+
+def _named(tokens: tuple[Token, ...], index: int) -> str:
+    return f"{index} {hover_text(tokens[index].label)}"
+
+
+def _labels(tokens: tuple[Token, ...]) -> list[str]:
+    return [token.label for token in tokens]
+
+
+def _off(made: Run, shown: CallView) -> list[int]:
+    return sorted(head for call, head in made.heads_off if call == shown.call.name)
+
+
+def _open_clicked_head() -> None:
+    chart = st.session_state.get(key("grid_chart"))
+    points = chart["selection"]["points"] if chart else []
+    for point in points:
+        chosen = point.get("customdata")
+        if chosen is not None:
+            put("head", int(chosen[0] if isinstance(chosen, list) else chosen))

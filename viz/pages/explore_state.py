@@ -1,0 +1,233 @@
+"""What the explore page remembers: one value per control, kept over reruns, restored from the address bar."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import streamlit as st
+
+PREFIX = "explore_"
+LONGEST_LINK_TEXT = 1500
+_RESTORED = PREFIX + "restored"
+_IGNORED = PREFIX + "ignored"
+
+Value = str | int | float | bool | list[str]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting: its default, and how its text in a link becomes a value (ValueError if it cannot).
+
+    ``group`` says which switches a reset takes back: "model", "scratch", or "" for none.
+    """
+
+    default: Value
+    parse: Callable[[str], Value]
+    group: str = ""
+
+
+def choice(*codes: str) -> Callable[[str], Value]:
+    def parse(text: str) -> Value:
+        if text not in codes:
+            raise ValueError(text)
+        return text
+
+    return parse
+
+
+def whole(low: int, high: int) -> Callable[[str], Value]:
+    def parse(text: str) -> Value:
+        if not low <= int(text) <= high:
+            raise ValueError(text)
+        return int(text)
+
+    return parse
+
+
+def real(low: float, high: float) -> Callable[[str], Value]:
+    def parse(text: str) -> Value:
+        number = float(text)
+        if math.isnan(number) or not low <= number <= high:
+            raise ValueError(text)
+        return number
+
+    return parse
+
+
+def flag(text: str) -> Value:
+    return {"1": True, "0": False}[text]
+
+
+def head_list(text: str) -> Value:
+    names = [name for name in text.split(" ") if name]
+    for name in names:
+        call, _, head = name.rpartition(":")
+        if not call or not head.isdecimal():
+            raise ValueError(text)
+    return names
+
+
+def any_text(text: str) -> Value:
+    return text
+
+
+STAGES = ("scores", "scaled", "logits", "weights")
+COLOURS = ("fixed", "row-max", "log")
+SCALINGS = ("default", "off", "custom")
+MODEL_MASKS = ("model", "none", "causal", "padding-ignored")
+SCRATCH_MASKS = (
+    "none",
+    "causal",
+    "padding",
+    "causal+padding",
+    "window",
+    "causal+window",
+    "chunked",
+    "dilated",
+    "strided",
+    "global_local",
+    "block_sparse",
+    "prefix",
+    "packed",
+    "packed+causal",
+)
+POSITIONS = ("none", "sinusoidal", "learned", "rotary", "alibi", "t5")
+TOKEN_RULES = ("words", "characters", "spaces")
+DTYPES = ("float64", "float32", "bfloat16", "float16")
+SIDES = ("right", "left")
+
+D_K = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
+D_MODEL = (16, 32, 64, 128, 256, 512)
+MOST_HEADS = 16
+LONGEST = 512
+
+
+def _one_of(numbers: tuple[int, ...]) -> Callable[[str], Value]:
+    def parse(text: str) -> Value:
+        if int(text) not in numbers:
+            raise ValueError(text)
+        return int(text)
+
+    return parse
+
+
+SETTINGS: Mapping[str, Setting] = {
+    "text": Setting("", any_text),
+    "source": Setting("", any_text),
+    "lines": Setting(False, flag),
+    "side": Setting("right", choice(*SIDES)),
+    "sample": Setting(0, whole(0, 63)),
+    "layer": Setting(0, whole(0, 127)),
+    "head": Setting(0, whole(0, 127)),
+    "stage": Setting("weights", choice(*STAGES)),
+    "colour": Setting("fixed", choice(*COLOURS)),
+    "scaling": Setting("default", choice(*SCALINGS), "both"),
+    "factor": Setting(1.0, real(0.0, 64.0), "both"),
+    "model_mask": Setting("model", choice(*MODEL_MASKS), "model"),
+    "window": Setting(0, whole(0, LONGEST), "model"),
+    "temperature": Setting(1.0, real(0.05, 10.0), "model"),
+    "softcap": Setting(0.0, real(0.0, 100.0), "model"),
+    "heads_off": Setting([], head_list, "model"),
+    "heads": Setting(4, whole(1, MOST_HEADS), "scratch"),
+    "d_k": Setting(16, _one_of(D_K), "scratch"),
+    "d_model": Setting(64, _one_of(D_MODEL), "scratch"),
+    "d_v": Setting(0, whole(0, LONGEST), "scratch"),
+    "kv_heads": Setting(0, whole(0, MOST_HEADS), "scratch"),
+    "mask": Setting("none", choice(*SCRATCH_MASKS), "scratch"),
+    "mask_window": Setting(3, whole(1, LONGEST), "scratch"),
+    "mask_size": Setting(4, whole(1, LONGEST), "scratch"),
+    "mask_step": Setting(2, whole(1, LONGEST), "scratch"),
+    "mask_stride": Setting(3, whole(1, LONGEST), "scratch"),
+    "mask_global_keys": Setting(1, whole(0, LONGEST), "scratch"),
+    "mask_block_size": Setting(2, whole(1, LONGEST), "scratch"),
+    "mask_prefix": Setting(3, whole(0, LONGEST), "scratch"),
+    "mask_count": Setting(3, whole(0, 32), "scratch"),
+    "mask_side": Setting("right", choice(*SIDES), "scratch"),
+    "position": Setting("none", choice(*POSITIONS), "scratch"),
+    "seed": Setting(0, whole(0, 2**31 - 1), "scratch"),
+    "dtype": Setting("float32", choice(*DTYPES), "scratch"),
+    "tokens": Setting("words", choice(*TOKEN_RULES), "scratch"),
+}
+
+
+def key(name: str) -> str:
+    """Widget key of a setting."""
+    return PREFIX + name
+
+
+def get(name: str) -> Value:
+    return st.session_state[key(name)]
+
+
+def put(name: str, value: Value) -> None:
+    st.session_state[key(name)] = value
+
+
+def restore(*, text: str, source: str) -> None:
+    """Fills in what is missing: from the link on the first run, from the defaults otherwise.
+
+    Settings whose widget is not drawn this time would be forgotten by Streamlit; writing them keeps them.
+    """
+    if not st.session_state.get(_RESTORED):
+        st.session_state[_RESTORED] = True
+        st.session_state[_IGNORED] = _from_link()
+        st.session_state.setdefault(key("text"), text)
+        st.session_state.setdefault(key("source"), source)
+    for name, setting in SETTINGS.items():
+        value = st.session_state.get(key(name), setting.default)
+        st.session_state[key(name)] = setting.default if value is None else value
+
+
+def ignored() -> list[str]:
+    """Names of settings in the link that could not be used."""
+    return st.session_state.get(_IGNORED, [])
+
+
+def clamp(name: str, low: int, high: int) -> None:
+    """Keeps a number inside what its widget offers now."""
+    put(name, min(max(int(str(get(name))), low), high))
+
+
+def reset(source_group: str) -> None:
+    """Takes back every switch of a group."""
+    for name, setting in SETTINGS.items():
+        if setting.group in {"both", source_group}:
+            put(name, setting.default)
+
+
+def publish(*, default_text: str, default_source: str) -> bool:
+    """Writes what differs from the defaults into the address bar; False when the text is too long for it."""
+    defaults: dict[str, Value] = {name: setting.default for name, setting in SETTINGS.items()}
+    defaults |= {"text": default_text, "source": default_source}
+    text_fits = len(str(get("text"))) <= LONGEST_LINK_TEXT
+    wanted = {
+        name: _to_link(get(name))
+        for name in SETTINGS
+        if get(name) != defaults[name] and (name != "text" or text_fits)
+    }
+    for name in SETTINGS:
+        if name in wanted:
+            if st.query_params.get(name) != wanted[name]:
+                st.query_params[name] = wanted[name]
+        elif name in st.query_params:
+            del st.query_params[name]
+    return text_fits
+
+
+def _from_link() -> list[str]:
+    bad = []
+    for name, setting in SETTINGS.items():
+        if name in st.query_params:
+            try:
+                put(name, setting.parse(st.query_params[name]))
+            except (ValueError, KeyError, OverflowError):
+                bad.append(name)
+    return bad
+
+
+def _to_link(value: Value) -> str:
+    if isinstance(value, bool):
+        return "1" if value else "0"
+    if isinstance(value, list):
+        return " ".join(value)
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,1 @@
+"""Cached calls into the core, and the door from tensor to NumPy."""

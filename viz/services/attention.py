@@ -1,0 +1,193 @@
+"""Runs for the pages: one frozen request in, one run out, the last few kept for all visitors.
+
+The key of the cache is the whole request, never an array, so two different inputs never share a result. What comes out is
+read-only: nobody changes a tensor of a run in place.
+"""
+
+import math
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any
+
+import torch
+
+from attention_core.from_scratch import MaskChoice, ScratchConfig, run_from_scratch
+from attention_core.pretrained import Switches
+from attention_core.runs import Run
+from viz.services.models import loaded_model
+
+SCRATCH = "from-scratch"
+SCRATCH_MAX_TOKENS = 256
+KEPT_RUNS = 24
+KEPT_BYTES = 256 * 2**20
+
+
+@dataclass(frozen=True)
+class ModelRequest:
+    """A run of a pretrained model: its catalog name, one text per sample, padding side, switches."""
+
+    model: str
+    texts: tuple[str, ...]
+    padding_side: str = "right"
+    switches: Switches = Switches()  # noqa: RUF009 - frozen
+
+    @property
+    def neutral(self) -> "ModelRequest":
+        """The same input with every switch as in the model."""
+        return replace(self, switches=Switches())
+
+
+@dataclass(frozen=True)
+class ScratchRequest:
+    """A run of the from-scratch core: one text and the settings."""
+
+    text: str
+    config: ScratchConfig
+
+
+Request = ModelRequest | ScratchRequest
+
+_MASK_PARAMETERS: Mapping[str, Mapping[str, str]] = MappingProxyType(
+    {
+        "padding": {"count": "mask_count", "side": "mask_side"},
+        "causal+padding": {"count": "mask_count", "side": "mask_side"},
+        "window": {"size": "mask_window"},
+        "causal+window": {"size": "mask_window"},
+        "chunked": {"size": "mask_size"},
+        "dilated": {"window": "mask_window", "step": "mask_step"},
+        "strided": {"stride": "mask_stride"},
+        "global_local": {"window": "mask_window", "global_keys": "mask_global_keys"},
+        "block_sparse": {"block_size": "mask_block_size"},
+        "prefix": {"prefix": "mask_prefix"},
+    }
+)
+_BACK_ONLY = ("chunked", "dilated", "strided")  # in the interface these look back; a window has both forms
+
+
+def mask_settings(mask: str) -> tuple[str, ...]:
+    """Names of the settings that a mask of the interface takes."""
+    return tuple(_MASK_PARAMETERS.get(mask, {}).values())
+
+
+def mask_choice(mask: str, values: Mapping[str, Any]) -> MaskChoice:
+    """The mask of a name of the interface, with its parameters out of the page's settings.
+
+    Raises:
+        ControlError: if a parameter is out of range.
+    """
+    parameters = {name: values[setting] for name, setting in _MASK_PARAMETERS.get(mask, {}).items()}
+    if mask == "causal+window":
+        return MaskChoice("window", causal=True, **parameters)
+    if mask in _BACK_ONLY:
+        return MaskChoice(mask, causal=True, **parameters)
+    return MaskChoice(mask, **parameters)
+
+
+def scratch_config(values: Mapping[str, Any]) -> ScratchConfig:
+    """The settings of the page as a configuration; 0 stands for "as usual" where the page says so.
+
+    Raises:
+        ControlError: if they do not go together; ``control`` names the one to change.
+    """
+    scale = values["scaling"]
+    if scale == "custom":
+        scale = values["factor"] / math.sqrt(values["d_k"])
+    return ScratchConfig(
+        tokens=values["tokens"],
+        num_heads=values["heads"],
+        d_model=values["d_model"],
+        d_k=values["d_k"],
+        d_v=values["d_v"] or None,
+        num_kv_heads=values["kv_heads"] or None,
+        scale=scale,
+        mask=mask_choice(values["mask"], values),
+        position=values["position"],
+        seed=values["seed"],
+        dtype=values["dtype"],
+        max_tokens=SCRATCH_MAX_TOKENS,
+    )
+
+
+def model_switches(values: Mapping[str, Any]) -> Switches:
+    """The settings of the page as switches; 0 stands for "none" where the page says so.
+
+    Raises:
+        ValueError: if a value is out of range.
+    """
+    pairs = (name.rpartition(":") for name in values["heads_off"])
+    return Switches(
+        scaling=values["scaling"] != "off",
+        scale_factor=values["factor"] if values["scaling"] == "custom" else 1.0,
+        mask=values["model_mask"],
+        window=values["window"] or None,
+        softcap=values["softcap"] or None,
+        temperature=values["temperature"],
+        heads_off=frozenset((call, int(head)) for call, _, head in pairs),
+    )
+
+
+def sample_texts(text: str, *, lines: bool) -> tuple[str, ...]:
+    """The samples of a text: itself, or its lines that are not blank."""
+    if not lines:
+        return (text,)
+    return tuple(line for line in text.splitlines() if line.strip()) or (text,)
+
+
+_guard = threading.Lock()
+_runs: OrderedDict[Request, tuple[Run, int]] = OrderedDict()
+
+
+def run(request: Request) -> Run:
+    """The run of a request; the same object for the same request while it is kept.
+
+    At most ``KEPT_RUNS`` runs and ``KEPT_BYTES`` bytes are kept, for all visitors together.
+
+    Raises:
+        ValueError: if the text or a setting is refused; the message names the rule and the remedy.
+        LoadError, BusyError: if the model cannot be used now.
+    """
+    with _guard:
+        if request in _runs:
+            _runs.move_to_end(request)
+            return _runs[request][0]
+    made = _compute(request)
+    size = _bytes_of(made)
+    with _guard:
+        if request in _runs:  # another visitor asked for the same at the same time
+            return _runs[request][0]
+        _runs[request] = (made, size)
+        while len(_runs) > 1 and (len(_runs) > KEPT_RUNS or sum(size for _, size in _runs.values()) > KEPT_BYTES):
+            _runs.popitem(last=False)
+    return made
+
+
+def kept_bytes() -> int:
+    """Bytes of tensors held for all visitors together."""
+    with _guard:
+        return sum(size for _, size in _runs.values())
+
+
+def embedding_cosines(request: ModelRequest) -> list[float]:
+    """Cosine between each sample's embedding with the switches and with the model as it is."""
+    changed, own = run(request).answer, run(request.neutral).answer
+    if changed is None or own is None or changed.kind != "embedding":
+        return []
+    return torch.nn.functional.cosine_similarity(changed.values, own.values, dim=-1).tolist()
+
+
+def _compute(request: Request) -> Run:
+    if isinstance(request, ModelRequest):
+        side = "left" if request.padding_side == "left" else "right"
+        return loaded_model(request.model).run(list(request.texts), padding_side=side, switches=request.switches)
+    return run_from_scratch(request.text, request.config)
+
+
+def _bytes_of(run: Run) -> int:
+    total = run.output.nbytes
+    for inputs in run.inputs.values():
+        total += inputs.query.nbytes + inputs.key.nbytes + inputs.value.nbytes + inputs.allowed.nbytes
+        total += 0 if inputs.bias is None else inputs.bias.nbytes
+    return total

@@ -1,0 +1,241 @@
+"""One attention call as NumPy arrays: the door from tensors to figures."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from attention_core.attention import AttentionTrace
+from attention_core.diagnostics import (
+    RowCheck,
+    gradient_norms,
+    row_checks,
+    score_histogram,
+    summarize,
+)
+from attention_core.runs import Call, CallInputs, Run, Token
+from viz.services.attention import Request, run
+
+GRADIENT_TOKENS = 128  # gradients cost a backward pass, so longer texts go without
+HISTOGRAM_BINS = 41
+
+NUMBERS = (
+    "raw_variance",
+    "raw_theory",
+    "scaled_variance",
+    "scaled_theory",
+    "correlation",
+    "raw_mean",
+    "entropy",
+    "normalized_entropy",
+    "top_weight",
+    "effective_keys",
+    "saturation",
+    "jacobian_norm",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Histogram:
+    """Distribution of the allowed scores of all heads together: edges (bins + 1,), counts (bins,)."""
+
+    raw_edges: np.ndarray
+    raw_counts: np.ndarray
+    scaled_edges: np.ndarray
+    scaled_counts: np.ndarray
+    not_finite: int
+
+
+@dataclass(frozen=True, eq=False)
+class VarianceGap:
+    """Means over heads: what the variance of raw scores is, what theory says, and what makes the difference."""
+
+    raw: float
+    scaled: float
+    if_scaled: float
+    gap: float
+    means: float
+    covariance: float
+    pairing: float
+    top_weight: float
+    saturation: float
+
+
+@dataclass(frozen=True, eq=False)
+class CallView:
+    """One call, one sample, as arrays that nobody writes to.
+
+    Attributes:
+        call: the call; ``sample`` its index in the batch.
+        scores, scaled, logits, weights: (heads, q_len, k_len) float32.
+        allowed: (heads, q_len, k_len) bool, the mask that was applied.
+        intended: likewise, the mask that was meant (the model's own, whatever the switches did to it).
+        query_tokens, key_tokens: of the rows and columns.
+        checks: the verdict of the rows of this sample.
+        numbers: name -> (heads,) float64; NaN where there is none. See ``NUMBERS``, and the gradients on short texts.
+        histogram, gap: of this sample's scores.
+        scale, own_scale: factor that was applied, and the one without switches.
+        d_k, d_v, kv_heads: sizes.
+    """
+
+    call: Call
+    sample: int
+    scores: np.ndarray
+    scaled: np.ndarray
+    logits: np.ndarray
+    weights: np.ndarray
+    allowed: np.ndarray
+    intended: np.ndarray
+    query_tokens: tuple[Token, ...]
+    key_tokens: tuple[Token, ...]
+    checks: tuple[RowCheck, ...]
+    numbers: Mapping[str, np.ndarray]
+    histogram: Histogram
+    gap: VarianceGap
+    scale: float
+    own_scale: float
+    d_k: int
+    d_v: int
+    kv_heads: int
+
+    @property
+    def heads(self) -> int:
+        return self.weights.shape[0]
+
+    @property
+    def scaling_on(self) -> bool:
+        """True when the applied factor is the one that belongs to the computation."""
+        return bool(np.isclose(self.scale, self.own_scale))
+
+    def kv_head(self, head: int) -> int:
+        """The key/value head that a query head reads."""
+        return head // (self.heads // self.kv_heads)
+
+
+@lru_cache(maxsize=6)
+def view(request: Request, call_name: str, sample: int) -> CallView:
+    """One call and sample of a run, recomputed stage by stage by the core.
+
+    Raises:
+        KeyError: if the run has no such call.
+        IndexError: if it has no such sample.
+    """
+    made = run(request)
+    return _view(made, made.call(call_name), sample)
+
+
+def _view(made: Run, call: Call, sample: int) -> CallView:
+    query_tokens, key_tokens = made.query_tokens(call)[sample], made.key_tokens(call)[sample]
+    inputs = _one_sample(made.inputs[call.name], sample)
+    trace = inputs.trace()
+    padded_queries, padded_keys = _padding(query_tokens), _padding(key_tokens)
+    scores, scaled, logits, weights = _stages(trace)
+    shape = weights.shape  # (1, heads, q_len, k_len)
+    intended = inputs.intended.expand(shape)
+    checks = row_checks(trace, intended=intended, padded_keys=padded_keys, padded_queries=padded_queries)
+    numbers, gap = _numbers(trace, inputs, ~padded_queries)
+    return CallView(
+        call=call,
+        sample=sample,
+        scores=_array(scores),
+        scaled=_array(scaled),
+        logits=_array(logits),
+        weights=_array(weights),
+        allowed=_mask_array(trace.allowed.expand(shape)),
+        intended=_mask_array(intended),
+        query_tokens=query_tokens,
+        key_tokens=key_tokens,
+        checks=checks,
+        numbers=numbers,
+        histogram=_histogram(trace, ~padded_queries),
+        gap=gap,
+        scale=inputs.scale,
+        own_scale=inputs.own_scale,
+        d_k=inputs.query.shape[-1],
+        d_v=inputs.value.shape[-1],
+        kv_heads=inputs.key.shape[-3],
+    )
+
+
+def _one_sample(inputs: CallInputs, sample: int) -> CallInputs:
+    def cut(tensor: Tensor) -> Tensor:
+        return tensor[sample : sample + 1] if tensor.dim() == 4 and tensor.shape[0] > 1 else tensor
+
+    return replace(
+        inputs,
+        query=inputs.query[sample : sample + 1],
+        key=inputs.key[sample : sample + 1],
+        value=inputs.value[sample : sample + 1],
+        allowed=cut(inputs.allowed),
+        bias=None if inputs.bias is None else cut(inputs.bias),
+        own_allowed=None if inputs.own_allowed is None else cut(inputs.own_allowed),
+    )
+
+
+def _stages(trace: AttentionTrace) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    assert trace.scores is not None and trace.scaled is not None  # all stages were kept
+    assert trace.logits is not None and trace.weights is not None
+    return trace.scores, trace.scaled, trace.logits, trace.weights
+
+
+def _numbers(
+    trace: AttentionTrace, inputs: CallInputs, valid: Tensor
+) -> tuple[dict[str, np.ndarray], VarianceGap]:
+    summary = summarize(trace, inputs, valid_queries=valid)
+    variance = summary.variance
+    numbers = {name: getattr(summary, name, None) for name in NUMBERS}
+    numbers["correlation"], numbers["raw_mean"] = variance.correlation, variance.raw_mean
+    if max(trace.output.shape[-2], inputs.key.shape[-2]) <= GRADIENT_TOKENS:
+        gradients = gradient_norms(
+            inputs.query, inputs.key, inputs.value, allowed=inputs.allowed, bias=inputs.bias, sinks=inputs.sinks,
+            scale=inputs.scale, softcap=inputs.softcap, valid_queries=valid,
+        )  # fmt: skip
+        numbers["query_gradient"], numbers["key_gradient"] = gradients.query, gradients.key
+    raw = _mean(variance.raw_measured)
+    gap = VarianceGap(
+        raw=raw,
+        scaled=_mean(variance.scaled_measured),
+        if_scaled=raw / inputs.query.shape[-1],
+        gap=raw - _mean(variance.raw_theory),
+        means=_mean(variance.mean_contribution),
+        covariance=_mean(variance.covariance_contribution),
+        pairing=_mean(variance.pairing_contribution),
+        top_weight=_mean(summary.top_weight),
+        saturation=_mean(summary.saturation),
+    )
+    return {name: _frozen(tensor[0].double().numpy()) for name, tensor in numbers.items() if tensor is not None}, gap
+
+
+def _histogram(trace: AttentionTrace, valid: Tensor) -> Histogram:
+    found = score_histogram(trace, bins=HISTOGRAM_BINS, valid_queries=valid)
+    return Histogram(
+        raw_edges=_frozen(found.raw_edges.numpy()),
+        raw_counts=_frozen(found.raw_counts.sum(dim=(0, 1)).numpy()),
+        scaled_edges=_frozen(found.scaled_edges.numpy()),
+        scaled_counts=_frozen(found.scaled_counts.sum(dim=(0, 1)).numpy()),
+        not_finite=int(found.not_finite.sum()),
+    )
+
+
+def _padding(tokens: tuple[Token, ...]) -> Tensor:
+    return torch.tensor([[token.padding for token in tokens]])  # (1, len)
+
+
+def _mean(values: Tensor) -> float:
+    return float(values.double().nanmean())
+
+
+def _array(stage: Tensor) -> np.ndarray:
+    return _frozen(stage[0].float().numpy())
+
+
+def _mask_array(mask: Tensor) -> np.ndarray:
+    return _frozen(mask[0].numpy())
+
+
+def _frozen(array: np.ndarray) -> np.ndarray:
+    array.flags.writeable = False
+    return array
