@@ -15,9 +15,10 @@ Source:
 """
 
 import math
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -28,6 +29,7 @@ ALL_STAGES: frozenset[str] = frozenset(STAGES)
 
 _HALF = (torch.float16, torch.bfloat16)
 _FLOATS = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
+_HUGE_PAGES_FROM = 4 * 2**20  # bytes; NumPy advises huge pages from here
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,10 +138,11 @@ def scaled_dot_product_attention(
         key, value = _silence_unreadable(key, value, readable)
 
     # One name for the current stage, so that a stage that is not kept is freed as soon as the next one stands.
+    fresh = _room_for(shape, query, key, bias, sinks)
     kept: dict[str, Tensor] = {}
-    stage = query @ key.transpose(-2, -1)  # (batch, heads, q_len, k_len)
+    stage = torch.matmul(query, key.transpose(-2, -1), out=fresh())  # (batch, heads, q_len, k_len)
     _hold(kept, "scores", stage, keep)
-    stage = stage * scale
+    stage = torch.mul(stage, scale, out=fresh())
     _hold(kept, "scaled", stage, keep)
     if softcap is not None:
         stage = softcap * torch.tanh(stage / softcap)
@@ -147,9 +150,10 @@ def scaled_dot_product_attention(
     if bias is not None:
         stage = stage + bias
     if readable is not None:
-        stage = torch.where(readable, stage, -math.inf)  # one pass; masked_fill copies first
+        never = torch.tensor(-math.inf, dtype=stage.dtype, device=stage.device)
+        stage = torch.where(readable, stage, never, out=fresh())  # one pass; masked_fill copies first
     _hold(kept, "logits", stage, keep)
-    stage, sink_weight = _softmax(stage, readable, sinks)
+    stage, sink_weight = _softmax(stage, readable, sinks, fresh)
     output = _weighted_sum(stage, value, readable)  # (batch, heads, q_len, d_v)
     if "weights" in keep:
         kept["weights"] = stage.to(dtype)
@@ -167,31 +171,49 @@ def _hold(kept: dict[str, Tensor], name: str, stage: Tensor, keep: Collection[st
         kept[name] = stage
 
 
-def _softmax(logits: Tensor, readable: Tensor | None, sinks: Tensor | None) -> tuple[Tensor, Tensor | None]:
+def _room_for(shape: torch.Size, *inputs: Tensor | None) -> Callable[[], Tensor | None]:
+    """Where the next large stage goes: memory of its own, or None for wherever torch puts it.
+
+    Fresh memory of the size of a stage costs more in page faults than the pass that fills it; NumPy asks the system for
+    huge pages, torch does not. Autograd does not write to given memory, and small stages have nothing to gain.
+    """
+    tensors = [tensor for tensor in inputs if tensor is not None]
+    dtype = {torch.float32: np.float32, torch.float64: np.float64}[tensors[0].dtype]
+    tracked = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
+    small = math.prod(shape) * np.dtype(dtype).itemsize < _HUGE_PAGES_FROM
+    if tracked or small or any(type(tensor) is not Tensor or tensor.device.type != "cpu" for tensor in tensors):
+        return lambda: None
+    return lambda: torch.from_numpy(np.empty(tuple(shape), dtype))
+
+
+def _softmax(
+    logits: Tensor, readable: Tensor | None, sinks: Tensor | None, fresh: Callable[[], Tensor | None]
+) -> tuple[Tensor, Tensor | None]:
     """Softmax over keys; empty rows become exactly 0, with finite gradients. (L, q, k) -> (L, q, k), (L, q) | None."""
     empty = None if readable is None else ~readable.any(dim=-1, keepdim=True)  # (..., q_len, 1), small
     if sinks is None:
-        return _softmax_or_zero(logits, empty), None
+        return _softmax_or_zero(logits, empty, fresh()), None
     column = sinks.to(logits.dtype).reshape(-1, 1, 1)  # (heads, 1, 1)
     if empty is not None:
         empty = empty & torch.isneginf(column)
     joint = torch.cat([logits, column.expand(*logits.shape[:-1], 1)], dim=-1)  # (L, q_len, k_len + 1)
-    joint = _softmax_or_zero(joint, empty)
+    joint = _softmax_or_zero(joint, empty, None)
     return joint[..., :-1], joint[..., -1]
 
 
-def _softmax_or_zero(logits: Tensor, empty: Tensor | None) -> Tensor:
+def _softmax_or_zero(logits: Tensor, empty: Tensor | None, out: Tensor | None) -> Tensor:
     """Softmax over the last axis, 0 in rows of -inf, where the plain one is NaN and so is its gradient."""
     if logits.shape[-1] == 0:
         return logits
-    if empty is None or not empty.any():
-        weights = torch.softmax(logits, dim=-1)
-    elif logits.requires_grad and torch.is_grad_enabled():
+    if empty is not None and not empty.any():
+        empty = None
+    if empty is not None and torch.is_grad_enabled() and logits.requires_grad:
         weights = torch.softmax(logits.masked_fill(empty, 0.0), dim=-1).masked_fill(empty, 0.0)
     else:
-        weights = torch.softmax(logits, dim=-1)
-        rows = empty.squeeze(-1).expand(weights.shape[:-1]).reshape(-1).nonzero().squeeze(-1)
-        weights.view(-1, weights.shape[-1]).index_fill_(0, rows, 0.0)  # these rows alone: no pass over the rest
+        weights = torch.softmax(logits, dim=-1, out=out)
+        if empty is not None:  # these rows alone: no pass over the rest
+            rows = empty.squeeze(-1).expand(weights.shape[:-1]).reshape(-1).nonzero().squeeze(-1)
+            weights.view(-1, weights.shape[-1]).index_fill_(0, rows, 0.0)
     if weights[..., 0].isnan().any():  # rows of -inf that come from -inf in Q or K; NaN elsewhere stays NaN
         weights = weights.masked_fill(torch.isneginf(logits).all(dim=-1, keepdim=True), 0.0)
     return weights
