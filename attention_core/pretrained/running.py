@@ -85,7 +85,8 @@ class Model:
         self.width = traits.width
         self.parameters = sum(p.numel() for p in module.parameters())
         probe = Recording()
-        self._forward(module, {"input_ids": torch.zeros(1, 2, dtype=torch.int64)}, probe)
+        two = torch.zeros(1, 2, dtype=torch.int64)
+        self._forward(module, {"input_ids": two, "attention_mask": torch.ones_like(two)}, probe)
         self.calls: tuple[Call, ...] = tuple(probe.calls)
         self.heads: Mapping[str, int] = probe.heads
         self.kind: CallKind = probe.calls[0].kind if probe.calls else "encoder"
