@@ -334,6 +334,7 @@ class TestSelfAttention:
             "keep": {"logits"},
         }
         assert_close(single(x, **options)[1].logits, many(x, **options)[1].logits, rtol=0, atol=0)
+        assert single(x, **options)[1].scores is None
         assert_close(single(x, **options)[0], many(x, **options)[1].output[:, 0], rtol=0, atol=0)
 
     def test_needs_three_axes(self):
