@@ -12,7 +12,16 @@ import pytest
 import torch
 from torch import Tensor, nn
 from torch.testing import assert_close
-from transformers import AutoModel, BertConfig, GPT2Config, LlamaConfig, PretrainedConfig, T5Config
+from transformers import (
+    AutoModel,
+    BertConfig,
+    BloomConfig,
+    GPT2Config,
+    GPTJConfig,
+    LlamaConfig,
+    PretrainedConfig,
+    T5Config,
+)
 
 from attention_core import masks, positions
 from attention_core.attention import AttentionTrace
@@ -193,6 +202,49 @@ def test_c107_llama_forgets_the_documents_when_a_mask_or_a_cache_comes_along(opt
         output, trace = ours_of_llama(attention)(keywords["hidden_states"], allowed=allowed, rotary=turn)
         check_layer(trace, output, result.attentions[layer], attended[0])
         assert bool((trace.weights[:, :, 3:, :3] == 0).all()) == isolated
+
+
+def test_bloom_with_alibi_for_six_heads():
+    heads, width = 6, 30
+    model = tiny(BloomConfig(vocab_size=23, hidden_size=width, n_layer=LAYERS, n_head=heads))
+    attentions = [block.self_attention for block in model.h]
+    with (
+        calls_of(*(a.query_key_value for a in attentions)) as inputs,
+        calls_of(*(a.dense for a in attentions)) as dense,
+    ):
+        result = model(token_ids(), attention_mask=LEFT_PADDED, output_attentions=True)
+    bias = positions.alibi_bias(positions.alibi_slopes(heads), masks.position_ids(LEFT_PADDED))
+    for layer, attention in enumerate(attentions):
+        ours = MultiHeadAttention(width, heads)
+        # One matrix holds q, k and v of head 0, then of head 1, ...: (heads, 3, d_k, ...).
+        weight = attention.query_key_value.weight.unflatten(0, (heads, 3, -1))
+        offset = attention.query_key_value.bias.unflatten(0, (heads, 3, -1))
+        for i, linear in enumerate((ours.q_proj, ours.k_proj, ours.v_proj)):
+            fill(linear, weight[:, i].flatten(0, 1), offset[:, i].flatten())
+        fill(ours.out_proj, attention.dense.weight, attention.dense.bias)
+        allowed = masks.causal(LENGTH) & masks.from_attention_mask(LEFT_PADDED)
+        output, trace = ours(inputs[layer][0][0], allowed=allowed, bias=bias)
+        check_layer(trace, output, result.attentions[layer], dense[layer][2], rows=LEFT_PADDED.bool())
+
+
+def test_gpt_j_with_interleaved_rotary_positions_on_a_part_of_the_features():
+    heads, width, rotated = 3, 42, 6
+    model = tiny(
+        GPTJConfig(vocab_size=23, n_embd=width, n_layer=LAYERS, n_head=heads, n_positions=11, rotary_dim=rotated)
+    )
+    ids = masks.position_ids(LEFT_PADDED)
+    with calls_of(*(block.attn for block in model.h)) as calls:
+        result = model(token_ids(), attention_mask=LEFT_PADDED, position_ids=ids, output_attentions=True)
+    turn = positions.rotation(positions.rotary_angles(ids, rotated), apply=positions.apply_rotary_interleaved)
+    for layer, block in enumerate(model.h):
+        ours = MultiHeadAttention(width, heads, bias=False)
+        for name in ("q_proj", "k_proj", "v_proj", "out_proj"):
+            fill(getattr(ours, name), getattr(block.attn, name).weight, None)
+        arguments, keywords, attended = calls[layer]
+        x = arguments[0] if arguments else keywords["hidden_states"]
+        allowed = masks.causal(LENGTH) & masks.from_attention_mask(LEFT_PADDED)
+        output, trace = ours(x, allowed=allowed, rotary=turn)
+        check_layer(trace, output, result.attentions[layer], attended[0], rows=LEFT_PADDED.bool())
 
 
 def test_t5_unscaled_with_relative_bias_and_cross_attention():
