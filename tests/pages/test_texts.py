@@ -39,6 +39,7 @@ def written_in(tree: ast.Module) -> Iterator[tuple[int, str]]:
         for body in (getattr(node, "body", None) for node in ast.walk(tree))
         if isinstance(body, list) and body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant)
     }
+    passed_over |= {id(code) for node in ast.walk(tree) for code in _codes(node)}
     seen = set()
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call) or id(node) in passed_over:
@@ -53,8 +54,25 @@ def written_in(tree: ast.Module) -> Iterator[tuple[int, str]]:
     for node in ast.walk(tree):
         if not (isinstance(node, ast.Constant) and isinstance(node.value, str)) or id(node) in passed_over:
             continue
-        if (node.lineno, node.value) not in seen and re.search(SENTENCE, node.value):
+        if (node.lineno, node.value) not in seen and re.search(SENTENCE, _without_markup(node.value)):
             yield node.lineno, node.value
+
+
+def _codes(node: ast.AST) -> Iterator[ast.AST]:
+    """Strings that are compared or looked up, not shown."""
+    if isinstance(node, ast.Compare):
+        yield from (node.left, *node.comparators)
+    elif isinstance(node, ast.Dict):
+        yield from (key for key in node.keys if key)
+    elif isinstance(node, ast.Subscript):
+        yield node.slice
+    elif isinstance(node, ast.MatchValue):
+        yield node.value
+
+
+def _without_markup(text: str) -> str:
+    """Leaves what a person reads of HTML (whole tags, or those that an f-string cuts), entities and icons."""
+    return re.sub(r"<[^<>]*(>|$)|^[^<>]*\">|&[a-z]+;|:material/\w+:", "", text)
 
 
 def _is_log_or_raise(node: ast.AST) -> bool:
@@ -67,7 +85,7 @@ def _literals(node: ast.expr) -> Iterator[tuple[int, str]]:
     """String constants in an expression, but for calls (they have their own line), comparisons and subscripts."""
     if isinstance(node, ast.Constant):
         if isinstance(node.value, str):
-            yield node.lineno, re.sub(r"&[a-z]+;|:material/\w+:", "", node.value)
+            yield node.lineno, _without_markup(node.value)
     elif isinstance(node, ast.Call):
         if isinstance(node.func, ast.Attribute) and node.func.attr in {"format", "join"}:
             for child in [node.func.value, *node.args]:
@@ -87,20 +105,26 @@ def keys_in(tree: ast.Module) -> tuple[set[str], list[re.Pattern[str]], list[tup
     """What a module asks of viz/text.
 
     Returns:
-        every string constant, patterns of f-strings that could make a key, (line, key, values) of ``t("key", ...)``.
+        every string constant, patterns of f-strings that make keys, and (line, key, values) of ``t("key", ...)``. An
+        f-string that opens with a placeholder stands for each constant of the module that is a key or opens keys.
     """
     constants = {n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)}
+    families = {key.split(".")[0] for key in TEXTS}
+    openings = [re.escape(constant) for constant in constants if constant in TEXTS or constant in families]
     patterns, calls = [], []
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
-            parts = [re.escape(str(p.value)) if isinstance(p, ast.Constant) else r"[\w.-]+" for p in node.values]
-            if "\\." in "".join(p for p in parts if not p.startswith("[")):
+            parts = [re.escape(str(p.value)) if isinstance(p, ast.Constant) else r"\S+" for p in node.values]
+            if parts and parts[0].split("\\.")[0] in families and "\\." in parts[0]:
                 patterns.append(re.compile("".join(parts)))
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "t" and node.args:
             key = node.args[0]
             given = {keyword.arg or "**" for keyword in node.keywords}
             if isinstance(key, ast.Constant):
                 calls.append((node.lineno, str(key.value), given))
+            elif isinstance(key, ast.JoinedStr) and isinstance(key.values[0], ast.FormattedValue):
+                rest = [re.escape(str(p.value)) if isinstance(p, ast.Constant) else r"\S+" for p in key.values[1:]]
+                patterns += [re.compile("".join([opening, *rest])) for opening in openings]
     return constants, patterns, calls
 
 
@@ -149,8 +173,13 @@ def test_no_page_holds_a_text_of_its_own(page):
             "'''A page of words.'''\ndef f():\n    '''Does many things.'''\n    raise KeyError('no such thing')",
             [],
         ),
+        (
+            'st.html(f\'<div class="a" role="b"><b>{x}</b><span class="c {d}">Hello there {e}</span>\')',
+            ['">Hello there '],
+        ),
+        ("if status == 'not possible':\n    x = NAMES['not sure']\nSIGNS = {'not possible': '-'}", []),
         ("_log.warning('page %s went wrong', name)", []),
-        ("st.query_params['lang'] = code\nst.write(names[code]['first one'])", ["first one"]),
+        ("st.query_params['lang'] = code\nst.write(names[code]['first one'])", []),
     ],
 )
 def test_the_search_for_texts_can_find(code, found):
@@ -182,12 +211,20 @@ def test_every_key_is_used():
 
 
 def test_the_search_for_keys_sees_all_its_forms():
-    tree = ast.parse('t("a.b", n=1)\nt(f"a.{code}.title")\nNAMES = {"x": "a.x"}\nf"{a}: {b}"\nt(key)\nt("a.c", **v)')
-    constants, patterns, calls = keys_in(tree)
+    code = """
+t("a.b", n=1)
+t(f"frame.{code}.title")
+NAMES = {"x": "a.x"}
+not_a_key = f"a.{code}"
+t(key)
+t("a.c", **v)
+show("explore")
+t(f"{family}.{code}")
+"""
+    constants, patterns, calls = keys_in(ast.parse(code))
     assert {"a.b", "a.x"} <= constants
-    assert [bool(p.fullmatch("a.mask.title")) for p in patterns] == [True]
-    assert not patterns[0].fullmatch("a.mask.help")
-    assert calls == [(1, "a.b", {"n"}), (6, "a.c", {"**"})]
+    assert {p.pattern for p in patterns} == {r"frame\.\S+\.title", r"explore\.\S+"}
+    assert calls == [(2, "a.b", {"n"}), (7, "a.c", {"**"})]
 
 
 def test_each_column_is_in_its_language():
