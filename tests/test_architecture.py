@@ -147,7 +147,7 @@ def text_of(file: Path) -> str | None:
 
 
 FORBIDDEN = {
-    "a path of one machine": re.compile(r"(?<![\w.~$}/-])/(?:root|home|work|opt|tmp|Users)/[\w.]"),
+    "a path of one machine": re.compile(r"(?<![\w.~$}/-])/(?:root|work|opt|tmp|(?:home|Users)(?!/me\b))/[\w.]"),
     "the host of a package registry": re.compile(r"pypi\.org|pythonhosted\.org|npmjs\.org|deb\.debian\.org"),
 }
 
@@ -275,6 +275,7 @@ def test_no_file_names_a_machine_or_a_registry():
         ("see |home|ann|notes", True),
         ("open('|tmp|x.npz')", True),
         ("index-url = https:||pypi!org|simple", True),
+        ("cache of anybody: |home|me|.cache", False),
         ("the ratio q|k at |5 and and|or assets|work|list", False),
         ("make PYTHON=|path|to|python3.11", False),
         ("#!|usr|bin|env bash", False),
