@@ -4,7 +4,22 @@ from viz.figures import head_grid
 head_grid(weights, query_tokens=tokens, key_tokens=tokens, allowed=mask).show()
 """
 
+from viz.figures.diagnostics import entropy_and_top_weight, saturation_per_head, score_histogram, variance_per_head
 from viz.figures.grid import head_grid
+from viz.figures.head import head_heatmap
+from viz.figures.tables import head_table, matrix_table, received_by, sent_by
 from viz.figures.words import FigureWords
 
-__all__ = ["FigureWords", "head_grid"]
+__all__ = [
+    "FigureWords",
+    "entropy_and_top_weight",
+    "head_grid",
+    "head_heatmap",
+    "head_table",
+    "matrix_table",
+    "received_by",
+    "saturation_per_head",
+    "score_histogram",
+    "sent_by",
+    "variance_per_head",
+]

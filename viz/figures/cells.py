@@ -51,8 +51,8 @@ def check_padding(name: str, flags: Sequence[bool] | np.ndarray | None, length: 
 class StateText:
     """The word in each cell's hover that says whether the query may look there.
 
-    Words where they are cheap, digits with their key where words would weigh too much, nothing in the cells where all of the
-    figure say the same.
+    Words where they are cheap, digits with their key where words would weigh too much, nothing in the cells where all
+    of the figure say the same.
     """
 
     def __init__(self, marks: CellMarks, *, known: bool, words: FigureWords) -> None:
@@ -94,7 +94,7 @@ def _json_length(text: str) -> int:
 def unplaced(
     values: np.ndarray, z: np.ndarray, *, place: dict, template: str, hovertext: np.ndarray | None, words: FigureWords
 ) -> list[dict]:
-    """Grey layers over the cells whose value has no place on the colour scale, one per kind; their hover names the value.
+    """Grey layers over the cells whose value has no place on the colour scale, one per kind; hover names the value.
 
     Args:
         values: (q_len, k_len) the true values.
@@ -184,7 +184,7 @@ def legend_height(entries: list, *, width: int) -> int:
     return 6 + 20 * max(1, int(np.ceil(total / max(width, 1))))
 
 
-def label_width(labels: Sequence[str], *, size: int) -> int:
+def label_width(labels: Sequence[str], *, size: float) -> int:
     """Pixels that the widest of these tick labels needs; markup and invisible characters do not count."""
     widest = 0
     for label in labels:

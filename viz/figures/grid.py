@@ -56,26 +56,30 @@ def head_grid(
 ) -> go.Figure:
     """Heatmaps of all heads of a layer on one colour scale. Rows are queries, columns are keys, row 0 is at the top.
 
-    One heatmap trace per head, in order, named after it; ``trace.meta["head"]`` is its index. Up to 32 tokens ``trace.z`` is the
-    float32 weight itself (on the fixed scale) and ``trace.customdata`` the float32 score; above, ``trace.z`` is the weight in
-    whole 1/10000 and the figure says so; above 200 000 cells a cell is the largest weight of a block of tokens, and the figure
-    says that. Cells whose value has no place on the scale lie in a grey trace of their own.
+    One heatmap trace per head, in order, named after it; ``trace.meta["head"]`` is its index. Up to 32 tokens
+    ``trace.z`` is the float32 weight itself (on the fixed scale) and ``trace.customdata`` the float32 score; above,
+    ``trace.z`` is the weight in whole 1/10000 and the figure says so; above 200 000 cells a cell is the largest weight
+    of a block of tokens, and the figure says that. Cells whose value has no place on the scale lie in a grey trace of
+    their own.
 
     Args:
         weights: (heads, q_len, k_len) float, any values; 1 to 96 heads.
         query_tokens: q_len strings, any content.
         key_tokens: k_len strings.
-        allowed: bool, broadcastable to the weights: the mask that was applied, True = may attend. None: hover says nothing of it.
+        allowed: bool, broadcastable to the weights: the mask that was applied, True = may attend. None: hover says
+            nothing of it.
         intended: bool, broadcastable: the mask that was meant, where it differs.
         scores: (heads, q_len, k_len) float, for hover. None: not shown.
         heads: names. None: "Head 0", ...
         heads_off: indices of heads that are switched off; greyed.
-        padded_queries, padded_keys: one bool per token, True = padding; striped, labels dimmed.
+        padded_queries: one bool per query, True = padding; striped, label dimmed.
+        padded_keys: the same for the keys.
         columns: maps per row, at least 1.
         scale: "fixed" (0 to 1), "row-max" or "log".
         title: plain text.
         width: expected width in pixels, for spacing only; the figure stretches.
-        clickable: hover on a head's name says that a click enlarges it; the names are points whose ``customdata`` is the index.
+        clickable: hover on a head's name says that a click enlarges it; the names are points whose ``customdata`` is
+            the index.
         words: the words on the figure. None: English.
         revision: goes to ``layout.meta``.
 
@@ -107,22 +111,34 @@ def head_grid(
     pooled = (block_q, block_k) != (1, 1)
     exact = max(q_len, k_len) <= EXACT_TOKENS and weights.size <= EXACT_CELLS
     if pooled:
-        weights, marks, pad_q, pad_k = _pool_all(weights, marks, pad_q, pad_k, block_q, block_k)
+        weights, marks = scales.pool(weights, block_q, block_k), marks.pooled(block_q, block_k)
+        pad_q = ~scales.pool(~pad_q[:, None], block_q, 1)[:, 0]
+        pad_k = ~scales.pool(~pad_k[None, :], 1, block_k)[0]
         coloured = scales.Coloured(
             scales.pool(coloured.z, block_q, block_k), coloured.axis, coloured.name, coloured.exact
         )
 
     plan = _Plan.make(n_heads, weights.shape[1], weights.shape[2], columns=columns, width=width)
-    x_axis, y_axis = _axes(plan, queries, keys, pad_q, pad_k, block_q, block_k)
+    x_axis = token_axis(keys, groups=plan.columns, after=plan.beside, max_len=_MAX_LABEL, dimmed=pad_k, block=block_k)
+    y_axis = token_axis(queries, groups=plan.rows, before=plan.above, max_len=_MAX_LABEL, dimmed=pad_q, block=block_q)
     state = StateText(marks, known=allowed is not None or intended is not None, words=words)
 
     data: list[dict] = []
     glyphs = plan.cell >= 5
     for head in range(n_heads):
         data += _tile(
-            weights[head], coloured.z[head], marks.part(head), None if scores is None or not exact else scores[head],
-            place=plan.place(head), name=names[head], head=head, exact=exact, identity=coloured.exact, state=state, words=words,
-        )  # fmt: skip
+            weights[head],
+            coloured.z[head],
+            marks.part(head),
+            None if scores is None or not exact else scores[head],
+            place=plan.place(head),
+            name=names[head],
+            head=head,
+            exact=exact,
+            identity=coloured.exact,
+            state=state,
+            words=words,
+        )
     if not exact and coloured.exact:
         _in_units(coloured.axis)
     data.append(_titles(names, plan, x_axis, y_axis, clickable=clickable, words=words))
@@ -132,7 +148,7 @@ def head_grid(
     )
     data += entries
 
-    notes = [coloured.name, _thinning(plan, words)]
+    notes = [coloured.name, words.thinning(plan.step_y if plan.q_len > 1 else 1, plan.step_x if plan.k_len > 1 else 1)]
     if x_axis.shortened or y_axis.shortened:
         notes.append(
             words.shortened.format(count=x_axis.shortened if keys == queries else x_axis.shortened + y_axis.shortened)
@@ -147,10 +163,13 @@ def head_grid(
         notes.append(words.outside.format(count=outside))
     image = overlay(
         [(*plan.origin(head), marks.part(head)) for head in range(n_heads)],
-        width=plan.x_cells, height=plan.y_cells, cell=plan.cell, glyphs=glyphs,
+        width=plan.x_cells,
+        height=plan.y_cells,
+        cell=plan.cell,
+        glyphs=glyphs,
         padded=plan.stripes(n_heads, pad_q, pad_k),
         veiled=[(*plan.origin(head), plan.k_len, plan.q_len) for head in sorted(set(heads_off)) if head < n_heads],
-    )  # fmt: skip
+    )
 
     size = theme.SMALL_TICK_SIZE
     left = 24 + label_width(y_axis.categories, size=size)
@@ -159,26 +178,18 @@ def head_grid(
     top += legend_height(entries, width=width - left - 60)
     plot_height = round(plan.y_cells * plan.cell_y)
     coloured.axis["colorbar"]["len"] = max(60, min(180, plot_height))
-    small = {"size": 11}
     layout = {
         "title": heading,
         "coloraxis": coloured.axis,
         "showlegend": bool(entries),
         "legend": theme.legend(y=1.0, pixels=plot_height),
         "images": [image] if image else [],
-        "xaxis": x_axis.layout(plan.step_x)
-        | {
-            "range": [-0.5, plan.x_cells - 0.5],
-            "tickangle": -90,
-            "tickfont": {"size": size},
-            "title": {"text": escape(words.columns), "standoff": 4, "font": small},
-        },
-        "yaxis": y_axis.layout(plan.step_y, first=plan.above % plan.step_y)
-        | {
-            "range": [plan.y_cells - 0.5, -0.5],
-            "tickfont": {"size": size},
-            "title": {"text": escape(words.rows), "standoff": 4, "font": small},
-        },
+        "xaxis": theme.token_axis_layout(
+            x_axis, plan.step_x, cells=plan.x_cells, size=size, title=words.columns, angle=-90
+        ),
+        "yaxis": theme.token_axis_layout(
+            y_axis, plan.step_y, cells=plan.y_cells, size=size, title=words.rows, reverse=True
+        ),
     }
     margin = {"l": left, "r": 52, "t": top, "b": bottom}
     return theme.figure(data, layout, height=plot_height + top + bottom, margin=margin, revision=revision)
@@ -268,47 +279,20 @@ def _block(heads: int, q_len: int, k_len: int) -> tuple[int, int]:
     return min(block, q_len), min(block, k_len)
 
 
-def _pool_all(weights, marks: CellMarks, pad_q, pad_k, block_q: int, block_k: int):
-    """Weights by their largest, marks by any (not allowed and padding: only where the whole block is)."""
-
-    def some(mask: np.ndarray) -> np.ndarray:
-        return scales.pool(mask, block_q, block_k)
-
-    def whole(mask: np.ndarray) -> np.ndarray:
-        return ~some(~mask)
-
-    pooled = CellMarks(
-        forbidden=whole(marks.forbidden), leak=some(marks.leak), blocked=some(marks.blocked), zero=whole(marks.zero),
-        tiny=whole(marks.tiny), nan=some(marks.nan), pos_inf=some(marks.pos_inf), neg_inf=some(marks.neg_inf),
-    )  # fmt: skip
-    return (
-        scales.pool(weights, block_q, block_k),
-        pooled,
-        ~scales.pool(~pad_q[None, :, None], block_q, 1)[0, :, 0],
-        ~scales.pool(~pad_k[None, None, :], 1, block_k)[0, 0],
-    )
-
-
-def _axes(plan: _Plan, queries, keys, pad_q, pad_k, block_q: int, block_k: int) -> tuple[TokenAxis, TokenAxis]:
-    x_axis = token_axis(
-        keys if block_k == 1 else [""] * plan.k_len, groups=plan.columns, after=plan.beside, max_len=_MAX_LABEL, dimmed=pad_k,
-        titles=None if block_k == 1 else _block_labels(len(keys), block_k),
-    )  # fmt: skip
-    y_axis = token_axis(
-        queries if block_q == 1 else [""] * plan.q_len, groups=plan.rows, before=plan.above, max_len=_MAX_LABEL, dimmed=pad_q,
-        titles=None if block_q == 1 else _block_labels(len(queries), block_q),
-    )  # fmt: skip
-    return x_axis, y_axis
-
-
-def _block_labels(length: int, block: int) -> list[str]:
-    return [f"{start} to {min(start + block, length) - 1}" for start in range(0, length, block)]
-
-
 def _tile(
-    weights, z, marks: CellMarks, scores, *, place: dict, name: str, head: int, exact: bool, identity: bool, state: StateText,
+    weights,
+    z,
+    marks: CellMarks,
+    scores,
+    *,
+    place: dict,
+    name: str,
+    head: int,
+    exact: bool,
+    identity: bool,
+    state: StateText,
     words: FigureWords,
-) -> list[dict]:  # fmt: skip
+) -> list[dict]:
     """The map of one head, and its grey layer where some cells have no place on the scale."""
     start = f"<b>{escape(name)}</b><br>{escape(words.query)} %{{y}}<br>{escape(words.key)} %{{x}}<br>"
     extra = None
@@ -332,10 +316,17 @@ def _tile(
     place_and_name = {**place, "name": escape(name)}
     traces = [
         {
-            "type": "heatmap", "z": shown, "customdata": extra, "hovertext": hovertext, "coloraxis": "coloraxis",
-            "hovertemplate": f"{start}{label}: {value}{end}", "hoverongaps": False, "meta": {"head": head}, **place_and_name,
+            "type": "heatmap",
+            "z": shown,
+            "customdata": extra,
+            "hovertext": hovertext,
+            "coloraxis": "coloraxis",
+            "hovertemplate": f"{start}{label}: {value}{end}",
+            "hoverongaps": False,
+            "meta": {"head": head},
+            **place_and_name,
         }
-    ]  # fmt: skip
+    ]
     template = f"{start}{escape(words.weight)}: {{value}}{state.line}<extra></extra>"
     return traces + unplaced(weights, z, place=place_and_name, template=template, hovertext=hovertext, words=words)
 
@@ -356,10 +347,19 @@ def _titles(names, plan: _Plan, x_axis: TokenAxis, y_axis: TokenAxis, *, clickab
         x.append(x_axis.categories[left])
         y.append(y_axis.categories[top - max(1, round(12 / plan.cell_y))])
     trace = {
-        "type": "scatter", "mode": "markers+text", "x": x, "y": y, "text": [f"<b>{escape(name)}</b>" for name in names],
-        "textposition": "middle right", "textfont": {"size": theme.FONT_SIZE}, "cliponaxis": False, "showlegend": False,
-        "name": "heads", "customdata": list(range(len(names))), "meta": {"layer": "head names"},
-    }  # fmt: skip
+        "type": "scatter",
+        "mode": "markers+text",
+        "x": x,
+        "y": y,
+        "text": [f"<b>{escape(name)}</b>" for name in names],
+        "textposition": "middle right",
+        "textfont": {"size": theme.FONT_SIZE},
+        "cliponaxis": False,
+        "showlegend": False,
+        "name": "heads",
+        "customdata": list(range(len(names))),
+        "meta": {"layer": "head names"},
+    }
     if not clickable:
         return trace | {"mode": "text", "hoverinfo": "skip"}
     return trace | {
@@ -368,16 +368,3 @@ def _titles(names, plan: _Plan, x_axis: TokenAxis, y_axis: TokenAxis, *, clickab
         "unselected": {"marker": {"opacity": 1}},
         "hovertemplate": f"%{{text}}<br>{escape(words.enlarge)}<extra></extra>",
     }
-
-
-def _thinning(plan: _Plan, words: FigureWords) -> str:
-    step_x = 1 if plan.k_len <= 1 else plan.step_x
-    step_y = 1 if plan.q_len <= 1 else plan.step_y
-    if step_x == step_y:
-        return words.all_labels if step_x == 1 else words.thinned.format(nth=words.nth(step_x))
-    parts = []
-    if step_y > 1:
-        parts.append(words.thinned_rows.format(nth=words.nth(step_y)))
-    if step_x > 1:
-        parts.append(words.thinned_columns.format(nth=words.nth(step_x)))
-    return ", ".join(parts)

@@ -1,13 +1,14 @@
 """Token labels that show the token, whatever the token is.
 
-A chart library reads a label as markup, as a number or as a date, merges equal ones and drops blank ones. Labels made here
-survive all of that: ``{index} {token}`` with the token escaped once, blanks and controls made visible, text of any direction
-isolated from its neighbours.
+A chart library reads a label as markup, as a number or as a date, merges equal ones and drops blank ones. Labels made
+here survive all of that: ``{index} {token}`` with the token escaped once, blanks and controls made visible, text of
+any direction isolated from its neighbours.
 """
 
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import count, islice
 
 TICK_WIDTH = 16  # of a label on an axis, in half-width columns
 HOVER_WIDTH = 120  # of a token on hover
@@ -36,8 +37,8 @@ _HOVER_EDGE = "\u2060"  # an axis adds it to hover texts (and to its outermost t
 def escape(text: str) -> str:
     """Text for any place where Plotly reads markup: titles, ticks, hover, legends, templates.
 
-    Escapes once, so ``&amp;`` stays ``&amp;`` on screen; ``$`` never starts mathematics, ``%`` never a template, and ``#0000``
-    is not one of the colours that Streamlit replaces in a figure.
+    Escapes once, so ``&amp;`` stays ``&amp;`` on screen; ``$`` never starts mathematics, ``%`` never a template, and
+    ``#0000`` is not one of the colours that Streamlit replaces in a figure.
     """
     escaped = "".join(_ENTITIES.get(char, char) for char in text)
     return escaped.replace("#0000", "&#35;0000").replace("%{", "&#37;{")
@@ -46,13 +47,14 @@ def escape(text: str) -> str:
 def visible(token: str, max_len: int | None = TICK_WIDTH) -> str:
     """The token as a person can see it; plain text, not escaped.
 
-    Blank tokens, controls, and characters that change the order of others become signs; everything else stays. ``""`` is ∅,
-    a space at an end is ·, newline ↵, tab ⇥, carriage return ←, no-break space ⍽, C0/C1 controls and lone surrogates �.
+    Blank tokens, controls, and characters that change the order of others become signs; everything else stays. ``""``
+    is ∅, a space at an end is ·, newline ↵, tab ⇥, carriage return ←, no-break space ⍽, C0/C1 controls and lone
+    surrogates �.
 
     Args:
         token: any string.
-        max_len: longest width in half-width columns (a Chinese character or an emoji has two), at least 2; a longer token is
-            cut between graphemes and ends in …; None: never cut.
+        max_len: longest width in half-width columns (a Chinese character or an emoji has two), at least 2; a longer
+            token is cut between graphemes and ends in …; None: never cut.
     """
     if not token:
         return _EMPTY
@@ -73,8 +75,8 @@ def visible(token: str, max_len: int | None = TICK_WIDTH) -> str:
 def hover_text(token: str, max_len: int | None = HOVER_WIDTH) -> str:
     r"""The token exactly, for hover and messages; plain text, not escaped.
 
-    A token that can be seen as it is stays as it is; any other is quoted, with escapes: a newline reads ``"\n"``, a word with
-    its space ``" fox"``, the empty token ``""``.
+    A token that can be seen as it is stays as it is; any other is quoted, with escapes: a newline reads ``"\n"``, a
+    word with its space ``" fox"``, the empty token ``""``.
 
     Args:
         token: any string.
@@ -100,7 +102,8 @@ def axis_labels(
     Args:
         tokens: the tokens, in order; equal ones are fine.
         offset: index of the first token.
-        suffix: number >= 0 written in characters without width, so that several groups of the same tokens can share one axis.
+        suffix: number >= 0 written in characters without width, so that several groups of the same tokens can share
+            one axis.
         max_len: as in ``visible``.
         dimmed: one bool per token; True writes the label in grey (padding). None: none.
 
@@ -147,14 +150,14 @@ class TokenAxis:
     alias: dict[str, str]
     shortened: int
 
-    def layout(self, step: int, first: int = 0) -> dict:
-        """Axis settings: each ``step``-th place carries a tick, counted from place ``first``."""
+    def layout(self, step: int) -> dict:
+        """Axis settings: each ``step``-th place carries a tick, so that the first token of a group has one."""
         settings: dict = {
             "type": "category",
             "categoryorder": "array",
             "categoryarray": self.categories,
             "tickmode": "linear",
-            "tick0": first,
+            "tick0": self.starts[0] % step,
             "dtick": step,
             "automargin": False,
             "showgrid": False,
@@ -163,8 +166,8 @@ class TokenAxis:
             "ticks": "",
         }
         if self.alias:
-            # Plotly adds prefix and suffix to every hover text, to ticks only as named here; an alias keyed with both is
-            # therefore the hover's alone.
+            # Plotly adds prefix and suffix to every hover text, to ticks only as named here; an alias keyed with both
+            # is therefore the hover's alone.
             settings |= {
                 "tickprefix": _HOVER_EDGE,
                 "showtickprefix": "first",
@@ -183,43 +186,42 @@ def token_axis(
     after: int = 0,
     max_len: int = TICK_WIDTH,
     dimmed: Iterable[bool] | None = None,
-    titles: Sequence[str] | None = None,
+    block: int = 1,
 ) -> TokenAxis:
     """Lays ``groups`` copies of the tokens on one axis, each with ``before`` and ``after`` blank places.
 
     Args:
         tokens: the tokens of one group.
         groups: number of copies.
-        before, after: blank places around each copy.
+        before: blank places before each copy.
+        after: blank places after each copy.
         max_len: as in ``visible``.
         dimmed: as in ``axis_labels``.
-        titles: what stands in place of ``{index} {token}``, already escaped, where a place is not one token. None: tokens.
+        block: tokens per place; above 1 a place reads ``{first} to {last}``, and ``dimmed`` counts places.
     """
     dim = None if dimmed is None else list(dimmed)
-    hovers = list(titles) if titles is not None else hover_labels(tokens)
+    places = -(-len(tokens) // block)
+    ranges = [f"{i} to {min(i + block, len(tokens)) - 1}" for i in range(0, len(tokens), block)] if block > 1 else []
+    hovers = hover_labels(tokens) if block == 1 else ranges
+    plain = [f"{i} " + _isolate(escape(token)) for i, token in enumerate(tokens)] if block == 1 else ranges
     categories: list[str] = []
     starts: list[int] = []
     alias: dict[str, str] = {}
-    blank = 1
+    blanks = (_HOVER_EDGE + invisible(number) for number in count(1))
     for group in range(groups):
-        for _ in range(before):
-            categories.append("\u2060" + invisible(blank))
-            blank += 1
+        categories += islice(blanks, before)
         starts.append(len(categories))
-        if titles is not None:
-            labels = [title + invisible(group) for title in titles]
-        else:
+        if block == 1:
             labels = axis_labels(tokens, suffix=group, max_len=max_len, dimmed=dim)
-        plain = [f"{i} " + _isolate(escape(token)) + invisible(group) for i, token in enumerate(tokens)]
+        else:
+            labels = [text + invisible(group) for text in ranges]
         for label, hover, simple in zip(labels, hovers, plain, strict=True):
-            if titles is None and label != simple:
+            if label != simple + invisible(group):
                 alias[_HOVER_EDGE + label + _HOVER_EDGE] = hover
-        categories.extend(labels)
-        for _ in range(after):
-            categories.append("\u2060" + invisible(blank))
-            blank += 1
-    shortened = 0 if titles is not None else sum(visible(token, max_len) != visible(token, None) for token in tokens)
-    return TokenAxis(categories, starts, len(tokens), alias, shortened)
+        categories += labels
+        categories += islice(blanks, after)
+    shortened = sum(visible(token, max_len) != visible(token, None) for token in tokens) if block == 1 else 0
+    return TokenAxis(categories, starts, places, alias, shortened)
 
 
 def display_width(text: str) -> int:

@@ -1,7 +1,7 @@
 """What a cell is, and the marks drawn over the map: hatch, outlines, glyphs.
 
-The marks are one vector image laid over the heatmap. Its unit is the cell, so it stays sharp at any size; equal parts (a mask
-that all heads share) are written once.
+The marks are one vector image laid over the heatmap. Its unit is the cell, so it stays sharp at any size; equal parts
+(a mask that all heads share) are written once.
 """
 
 from dataclasses import dataclass, fields
@@ -10,6 +10,7 @@ from urllib.parse import quote
 import numpy as np
 
 from viz.figures import theme
+from viz.figures.scales import pool
 
 ALLOWED, FORBIDDEN, LEAK, LOST = 1, 0, 2, 3  # states of a cell, as hover may give them
 
@@ -50,6 +51,15 @@ class CellMarks:
     def part(self, index: int) -> "CellMarks":
         """The marks of one head."""
         return CellMarks(**{field.name: getattr(self, field.name)[index] for field in fields(self)})
+
+    def pooled(self, rows: int, columns: int) -> "CellMarks":
+        """The marks of blocks: any cell's, but not allowed, zero and tiny only where the whole block is."""
+        whole = ("forbidden", "zero", "tiny")
+        pooled = {}
+        for field in fields(self):
+            mask = getattr(self, field.name)
+            pooled[field.name] = ~pool(~mask, rows, columns) if field.name in whole else pool(mask, rows, columns)
+        return CellMarks(**pooled)
 
 
 def classify(
@@ -101,7 +111,8 @@ def overlay(
 
     Args:
         tiles: (x, y, marks) per tile: its top left cell and its marks (q_len, k_len).
-        width, height: size of the whole in cells.
+        width: of the whole, in cells.
+        height: of the whole, in cells.
         cell: expected size of a cell in pixels, which sets how far apart the hatch lines stand.
         glyphs: False leaves out zero and tiny, which nobody can see in small cells.
         padded: (x, y, width, height) of stripes over padded queries and keys.

@@ -82,7 +82,8 @@ def pool(values: np.ndarray, rows: int, columns: int, *, signed: bool = False) -
 
     Args:
         values: (..., q_len, k_len); bool arrays pool to "any".
-        rows, columns: size of a block; the last one may be smaller.
+        rows: height of a block; the last one may be smaller.
+        columns: width of a block, likewise.
         signed: take the value of the largest magnitude instead.
     """
     if rows == 1 and columns == 1:

@@ -5,10 +5,10 @@ Backgrounds are transparent and the font colour is left to the page, so that a f
 
 import plotly.graph_objects as go
 
-from viz.figures.labels import escape
+from viz.figures.labels import TokenAxis, escape
 
-# Lightness (Oklab L) rises evenly from 0.24 to 0.95 while the hue goes from indigo over teal to yellow: even steps for the eye,
-# readable in grey, and without red against green.
+# Lightness (Oklab L) rises evenly from 0.24 to 0.95 while the hue goes from indigo over teal to yellow: even steps for
+# the eye, readable in grey, and without red against green.
 SEQUENTIAL: tuple[str, ...] = (
     "#1e0d52",
     "#192566",
@@ -36,7 +36,7 @@ DIVERGING: tuple[str, ...] = (
     "#7f3f05",
 )
 ACCENT = "#12909a"
-ACCENT_SOFT = "rgba(18,144,154,0.35)"
+ACCENT_DEEP = "#6b7fd6"  # raw scores beside scaled ones; reads on white and on near-black
 NEUTRAL = "#8a8f98"  # cells without a number, theory lines
 LEAK = "#e2500a"  # vermilion
 BLOCKED = "#f0a30a"  # amber
@@ -63,13 +63,14 @@ def flat(colour: str) -> list[list]:
     return [[0, colour], [1, colour]]
 
 
-def heading(title: str, notes: list[str], *, width: int) -> tuple[dict, int]:
+def heading(title: str, notes: list[str], *, width: int, colour: str | None = None) -> tuple[dict, int]:
     """Title and a smaller line of notes under it, wrapped to the width.
 
     Args:
         title: plain text, may be empty.
         notes: plain texts, joined by middle dots.
         width: expected width of the figure in pixels.
+        colour: of the notes; None: the page's.
 
     Returns:
         Plotly's title settings, and the height in pixels that they need.
@@ -78,8 +79,9 @@ def heading(title: str, notes: list[str], *, width: int) -> tuple[dict, int]:
     small = "<br>".join(escape(line) for line in lines)
     height = (24 if title else 0) + 16 * len(lines)
     text = escape(title)
+    look = f"color:{colour}" if colour else "opacity:0.8"
     if small:
-        small = f'<span style="font-size:11.5px;font-weight:400;opacity:0.8">{small}</span>'
+        small = f'<span style="font-size:11.5px;font-weight:400;{look}">{small}</span>'
         text = f"{text}<br>{small}" if text else small
     settings = {
         "text": text,
@@ -108,10 +110,10 @@ def wrap(parts: list[str], *, columns: int) -> list[str]:
 
 
 def figure(data: list[dict], layout: dict, *, height: int, margin: dict, revision: str | int | None) -> go.Figure:
-    """Builds the figure with what all have in common: transparent ground, fixed margins, ``layout.meta`` as the revision.
+    """Builds the figure: transparent ground, fixed margins, ``layout.meta`` as the revision.
 
-    One call on plain dicts: setting the parts one by one takes several times as long. The template is empty, because every
-    setting that matters is written and the default one weighs 7 kB.
+    One call on plain dicts: setting the parts one by one takes several times as long. The template is empty, because
+    every setting that matters is written and the default one weighs 7 kB.
     """
     common = {
         "template": {"layout": {}, "data": {}},
@@ -125,6 +127,29 @@ def figure(data: list[dict], layout: dict, *, height: int, margin: dict, revisio
         "meta": revision,
     }
     return go.Figure({"data": data, "layout": common | layout})
+
+
+def token_axis_layout(
+    axis: TokenAxis, step: int, *, cells: int, size: float, title: str, angle: int | None = None, reverse: bool = False
+) -> dict:
+    """Settings of one axis of tokens.
+
+    Args:
+        axis: the categories.
+        step: each ``step``-th place carries a tick.
+        cells: length of the axis in places.
+        size: of the tick font.
+        title: plain text.
+        angle: of the tick labels in degrees. None: horizontal.
+        reverse: True puts place 0 at the top.
+    """
+    span = [-0.5, cells - 0.5]
+    settings = axis.layout(step) | {
+        "range": span[::-1] if reverse else span,
+        "tickfont": {"size": size},
+        "title": {"text": escape(title), "standoff": 4, "font": {"size": 11}},
+    }
+    return settings if angle is None else settings | {"tickangle": angle}
 
 
 def legend(*, y: float, pixels: int) -> dict:

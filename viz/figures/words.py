@@ -7,9 +7,9 @@ from dataclasses import dataclass
 class FigureWords:
     """Words of the figures, English by default.
 
-    Fields with braces are ``str.format`` templates; the names in braces must stay. Words are plain text: figures escape them.
-    ``yes``, ``no``, ``leak_short``, ``lost_short`` travel once per cell: keep them short. Where they would weigh too much the
-    figure sends the digits 1, 0, 2, 3 and explains them.
+    Fields with braces are ``str.format`` templates; the names in braces must stay. Words are plain text: figures
+    escape them. ``yes``, ``no``, ``leak_short``, ``lost_short`` travel once per cell: keep them short. Where they
+    would weigh too much the figure sends the digits 1, 0, 2, 3 and explains them.
     """
 
     head: str = "Head {index}"
@@ -53,8 +53,8 @@ class FigureWords:
     # notes
     all_labels: str = "every label shown"
     thinned: str = "every {nth} label shown"
-    thinned_rows: str = "row labels: every {nth}"
-    thinned_columns: str = "column labels: every {nth}"
+    thinned_rows: str = "every {nth} row label shown"
+    thinned_columns: str = "every {nth} column label shown"
     shortened: str = "{count} long tokens shortened, whole on hover"
     quantised: str = "hover: weight rounded to 0.0001, never down to 0"
     pooled: str = "each cell: the largest of {rows} x {columns} tokens"
@@ -87,9 +87,21 @@ class FigureWords:
     table_query: str = "query"
     table_key: str = "key {rank}"
     table_weight: str = "weight {rank}"
+    table_allowed: str = "keys it may attend to"
 
     def nth(self, step: int) -> str:
         """English ordinal of a step, ``2 -> "2nd"``; subclasses of other languages may override."""
         if 10 <= step % 100 <= 20:
             return f"{step}th"
         return f"{step}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(step % 10, 'th') }"
+
+    def thinning(self, rows: int, columns: int) -> str:
+        """The note on how many labels an axis shows: every ``rows``-th and every ``columns``-th."""
+        if rows == columns:
+            return self.all_labels if rows == 1 else self.thinned.format(nth=self.nth(rows))
+        parts = []
+        if rows > 1:
+            parts.append(self.thinned_rows.format(nth=self.nth(rows)))
+        if columns > 1:
+            parts.append(self.thinned_columns.format(nth=self.nth(columns)))
+        return ", ".join(parts)
