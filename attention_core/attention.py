@@ -193,7 +193,7 @@ def _softmax(
     empty = None if readable is None else ~readable.any(dim=-1, keepdim=True)  # (..., q_len, 1), small
     if sinks is None:
         return _softmax_or_zero(logits, empty, fresh()), None
-    column = sinks.to(logits.dtype).reshape(-1, 1, 1)  # (heads, 1, 1)
+    column = sinks.to(logits.dtype).reshape((-1, 1, 1)[-logits.dim() :])  # (heads, 1, 1), (1, 1) without a heads axis
     if empty is not None:
         empty = empty & torch.isneginf(column)
     joint = torch.cat([logits, column.expand(*logits.shape[:-1], 1)], dim=-1)  # (L, q_len, k_len + 1)
