@@ -70,3 +70,4 @@ def word_tokenizer(*, specials: bool) -> Any:
 
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")  # no test may reach for a model hub
+torch.set_num_threads(1)  # as the app does: threads of one operation wait for each other, badly so on a busy machine

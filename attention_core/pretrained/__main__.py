@@ -5,7 +5,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from attention_core.pretrained.catalog import CATALOG, DEFAULT_MODEL
+from attention_core.pretrained import catalog
+from attention_core.pretrained.catalog import DEFAULT_MODEL
 from attention_core.pretrained.fetching import FetchError, cache_folder, fetch
 from attention_core.pretrained.loading import is_available
 
@@ -25,7 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _list() -> int:
-    for entry in CATALOG:
+    for entry in catalog.CATALOG:
         here = "on this machine" if is_available(entry.name) else "not fetched"
         size = f"{entry.parameters / 1e6:.1f} M weights, {entry.size_bytes / 1e6:.0f} MB"
         print(

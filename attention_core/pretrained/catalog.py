@@ -89,6 +89,11 @@ CATALOG: tuple[CatalogEntry, ...] = (
 DEFAULT_MODEL = CATALOG[0].name
 
 
+def known_names() -> str:
+    """The names of the catalog, for messages."""
+    return ", ".join(entry.name for entry in CATALOG)
+
+
 def find_entry(name: str) -> CatalogEntry | None:
     """The catalog's entry of that name, letter case aside; None where there is none."""
     folded = name.casefold()

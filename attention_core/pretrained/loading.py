@@ -13,7 +13,7 @@ from torch import nn
 
 from attention_core.pretrained import fetching
 from attention_core.pretrained.backend import IMPLEMENTATION, register
-from attention_core.pretrained.catalog import CATALOG, CatalogEntry, find_entry
+from attention_core.pretrained.catalog import DEFAULT_MODEL, CatalogEntry, find_entry, known_names
 from attention_core.pretrained.running import Model, Traits
 from attention_core.pretrained.tokens import TextReader
 
@@ -70,6 +70,8 @@ def load(name: str | os.PathLike[str]) -> Model:
         LoadError: with a code, the reason and the remedy.
     """
     name = os.fspath(name)
+    if not name.strip():
+        raise LoadError("not-found", name, f"a model needs a name: got {name!r}; the catalog has {known_names()}")
     entry = find_entry(name)
     if entry is not None and entry.source is not None:
         return _models.get((entry.name, str(fetching.model_folder(entry))), lambda: _from_catalog(entry))
@@ -77,14 +79,13 @@ def load(name: str | os.PathLike[str]) -> Model:
     if folder.is_dir():
         key = (str(folder.resolve()), _fingerprint(folder))
         return _models.get(key, lambda: _build(str(folder), name, entry))
-    if folder.is_absolute() or name.startswith((".", "~")) or name.count("/") > 1 or not name.strip():
+    if folder.is_absolute() or name.startswith((".", "~")) or name.count("/") > 1:
         raise LoadError("not-found", name, f"a model folder must exist: got {name!r}; check the path")
     if entry is None and "/" not in name:
-        known = ", ".join(e.name for e in CATALOG)
         raise LoadError(
             "not-found",
             name,
-            f"a model is a name of the catalog ({known}), a folder, or owner/name on the hub: got {name!r}",
+            f"a model is a name of the catalog ({known_names()}), a folder, or owner/name on the hub: got {name!r}",
         )
     hub_id = name if entry is None else entry.hub_id or name
     return _models.get(hub_id, lambda: _build(hub_id, name, entry))
@@ -96,6 +97,8 @@ def is_available(name: str | os.PathLike[str]) -> bool:
     entry = find_entry(name)
     if entry is not None and entry.source is not None:
         return fetching.is_fetched(entry)
+    if not name.strip():
+        return False
     folder = Path(name).expanduser()
     if folder.is_dir():
         return (folder / "config.json").is_file() and any(folder.glob("*.safetensors"))
@@ -149,6 +152,7 @@ def _build(source: str, name: str, entry: CatalogEntry | None) -> Model:
 
 
 def _load_module(source: str, name: str) -> Any:
+    from safetensors import SafetensorError
     from transformers import AutoConfig, AutoModel
 
     try:
@@ -181,6 +185,10 @@ def _load_module(source: str, name: str) -> Any:
                 "convert it with save_pretrained(folder) on a machine where you trust it",
             ) from error
         raise _not_found(source, name, error) from error
+    except SafetensorError as error:
+        raise LoadError(
+            "damaged", name, f"the weights of {name} must be whole: {_first_line(error)}; get them again"
+        ) from error
     except (ValueError, KeyError) as error:
         raise LoadError(
             "unsupported", name, f"transformers must know how to run {name}: {_first_line(error)}"
@@ -215,6 +223,8 @@ def _load_reader(source: str, name: str, config: Any) -> TextReader:
     try:
         tokenizer = kind.from_pretrained(source, trust_remote_code=False, cache_dir=_hub_cache())
         backend = copy.deepcopy(tokenizer.backend_tokenizer)
+        if backend.get_vocab_size() <= len(tokenizer.all_special_tokens):  # what transformers makes of a missing file
+            raise ValueError("its vocabulary is empty")
     except (OSError, ValueError, KeyError, TypeError, AttributeError, ImportError) as error:
         raise LoadError(
             "no-tokenizer",
@@ -234,7 +244,7 @@ def _load_reader(source: str, name: str, config: Any) -> TextReader:
     return TextReader(backend, special_ids=special, unknown_id=tokenizer.unk_token_id, pad_id=pad, limit=limit)
 
 
-def _traits(module: nn.Module, reader: TextReader, source: str, entry: CatalogEntry | None) -> Traits:
+def _traits(module: Any, reader: TextReader, source: str, entry: CatalogEntry | None) -> Traits:
     config: Any = module.config
     takes_positions = "position_ids" in inspect.signature(module.forward).parameters
     first_position = 0
@@ -244,8 +254,14 @@ def _traits(module: nn.Module, reader: TextReader, source: str, entry: CatalogEn
             first_position = filler + 1
     table = getattr(config, "max_position_embeddings", None)
     limits = [n for n in (reader.limit, None if table is None else table - first_position) if n is not None]
-    pooled = entry is not None and entry.task == "sentence-embedding"
-    return Traits(takes_positions, first_position, pooled, min(limits, default=None), config.hidden_size)
+    return Traits(
+        takes_positions=takes_positions,
+        first_position=first_position,
+        pooled=entry is not None and entry.task == "sentence-embedding",
+        limit=min(limits, default=None),
+        width=config.hidden_size,
+        vocabulary=module.get_input_embeddings().weight.shape[0],
+    )
 
 
 def _unsupported(name: str, module: nn.Module) -> LoadError:
@@ -268,7 +284,7 @@ def _not_found(source: str, name: str, error: Exception) -> LoadError:
             "no-network",
             name,
             f"{name} is not on this machine and the model hub cannot be reached; connect and try again, or use "
-            f"{CATALOG[0].name}, which needs no hub",
+            f"{DEFAULT_MODEL}, which needs no hub",
         )
     return LoadError("not-found", name, f"the model hub must have {name}: {_first_line(error)}; check the spelling")
 

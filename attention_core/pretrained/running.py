@@ -40,6 +40,7 @@ class Traits:
         pooled: it answers with the mean of its last states, at unit length.
         limit: most tokens it can read; None where there is no limit.
         width: size of its hidden states.
+        vocabulary: number of token ids that it has a vector for.
     """
 
     takes_positions: bool
@@ -47,6 +48,7 @@ class Traits:
     pooled: bool
     limit: int | None
     width: int
+    vocabulary: int
 
 
 class Model:
@@ -68,8 +70,8 @@ class Model:
         *,
         name: str,
         entry: CatalogEntry | None,
-        module: nn.Module,
-        twin: nn.Module,
+        module: Any,
+        twin: Any,
         reader: TextReader,
         traits: Traits,
     ) -> None:
@@ -102,7 +104,14 @@ class Model:
                 f"max_tokens must be a whole number from 1: got {max_tokens!r}; None for the model's own limit"
             )
         limits = [n for n in (self.limit, max_tokens) if n is not None]
-        return self._reader.read(_texts(text), padding_side=padding_side, limit=min(limits, default=None))
+        batch = self._reader.read(_texts(text), padding_side=padding_side, limit=min(limits, default=None))
+        highest = int(batch.ids.max())
+        if highest >= self._traits.vocabulary:
+            raise ValueError(
+                f"token ids must be below the {self._traits.vocabulary} that {self.name} has: got {highest}; "
+                "its tokenizer belongs to another model"
+            )
+        return batch
 
     def run(
         self,
@@ -173,9 +182,7 @@ class Model:
         mean = output.masked_fill(~kept, 0.0).sum(dim=1) / kept.sum(dim=1)  # (batch, width)
         return Answer("embedding", nn.functional.normalize(mean, dim=-1))
 
-    def _forward(
-        self, module: nn.Module, inputs: Mapping[str, Tensor], record: Recording | None, **options: Any
-    ) -> Any:
+    def _forward(self, module: Any, inputs: Mapping[str, Tensor], record: Recording | None, **options: Any) -> Any:
         if not _forwards.acquire(timeout=_WAIT_SECONDS):
             raise BusyError(
                 f"a run needs a free processor: all were taken for {_WAIT_SECONDS:.0f} s; try again in a moment"

@@ -16,7 +16,7 @@ from attention_core.pretrained.backend import IMPLEMENTATION, register
 from attention_core.pretrained.running import attentions_of
 from attention_core.pretrained.tokens import TextReader
 
-TINY_GPT2 = {"n_embd": 33, "n_head": 3, "n_layer": 1, "n_positions": 19}
+TINY_GPT2: dict[str, Any] = {"n_embd": 33, "n_head": 3, "n_layer": 1, "n_positions": 19}
 
 
 def tiny_llama(implementation: str) -> Any:
@@ -58,7 +58,9 @@ def test_c07_float_masks_are_added_and_integer_masks_refused() -> None:
         theirs = eager(input_ids=ids, attention_mask=bonus, output_attentions=True).attentions[0]
         have = ours(input_ids=ids, attention_mask=bonus, output_attentions=True).attentions[0]
         assert_close(have, theirs, atol=1e-6, rtol=0)  # float32 roundings
-        with pytest.raises(TypeError, match="must be bool .* got torch.int64; convert it with masks.from_attention_mask"):
+        with pytest.raises(
+            TypeError, match=r"must be bool .* got torch.int64; convert it with masks.from_attention_mask"
+        ):
             ours(input_ids=ids, attention_mask=bonus.long())
 
 

@@ -27,7 +27,9 @@ FAMILIES: dict[str, dict[str, Any]] = {
         "specials": True, "hidden_size": 33, "embedding_size": 13, "num_attention_heads": 3, "num_hidden_layers": 3,
         "intermediate_size": 37, "max_position_embeddings": 19,
     },
-    "DistilBert": {"specials": True, "dim": 33, "n_heads": 3, "n_layers": 2, "hidden_dim": 37, "max_position_embeddings": 19},
+    "DistilBert": {
+        "specials": True, "dim": 33, "n_heads": 3, "n_layers": 2, "hidden_dim": 37, "max_position_embeddings": 19,
+    },
     "GPT2": {"n_embd": 33, "n_head": 3, "n_layer": 2, "n_positions": 19, "scale_attn_by_inverse_layer_idx": True},
     "Llama": {
         "hidden_size": 42, "num_attention_heads": 6, "num_key_value_heads": 2, "head_dim": 14, "num_hidden_layers": 2,
@@ -48,8 +50,8 @@ FAMILIES: dict[str, dict[str, Any]] = {
         "num_experts_per_tok": 2, "layer_types": ["sliding_attention", "full_attention"],
     },
     "OPT": {
-        "hidden_size": 33, "num_attention_heads": 3, "num_hidden_layers": 2, "ffn_dim": 37, "max_position_embeddings": 19,
-        "word_embed_proj_dim": 33,
+        "hidden_size": 33, "word_embed_proj_dim": 33, "num_attention_heads": 3, "num_hidden_layers": 2, "ffn_dim": 37,
+        "max_position_embeddings": 19,
     },
 }  # fmt: skip
 
@@ -101,7 +103,7 @@ def test_neutral_run_is_the_model(folder_of: Callable[[str], Path], family: str,
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_padding_leaves_a_sample_as_it_is_alone(folder_of: Callable[[str], Path], family: str, side: Any) -> None:
-    """C83: positions are counted over real tokens, so the short text of a padded batch comes out as if it were alone."""
+    """C83: positions are counted over real tokens, so the short text of a batch comes out as if it were alone."""
     model = load(folder_of(family))
     batch = model.read([SHORT, LONG], padding_side=side)
     alone = eager_alone(folder_of(family))
@@ -174,7 +176,7 @@ def test_sinks_leave_a_share_of_each_row(folder_of: Callable[[str], Path]) -> No
 
 
 def test_position_bias_of_t5(tiny_folder: Callable[..., Path]) -> None:
-    """T5 adds a learned bias and does not scale; it is both encoder and decoder, so only the attention itself is tried."""
+    """T5 adds a learned bias and does not scale; it is encoder and decoder, so only the attention itself is tried."""
     from transformers import T5Config, T5EncoderModel
 
     register()
@@ -200,6 +202,6 @@ def test_position_bias_of_t5(tiny_folder: Callable[..., Path]) -> None:
 @pytest.mark.parametrize("family", ["Bloom", "MPNet"])
 def test_a_model_with_attention_of_its_own_is_refused(tiny_folder: Callable[..., Path], family: str) -> None:
     sizes = {"hidden_size": 36, "n_head": 3, "n_layer": 1, "num_attention_heads": 3, "num_hidden_layers": 1}
-    with pytest.raises(LoadError, match="attention interface: .* keeps its own; record it with") as caught:
+    with pytest.raises(LoadError, match=r"attention interface: .* keeps its own; record it with") as caught:
         load(tiny_folder(family, **sizes))
     assert caught.value.code == "unsupported"

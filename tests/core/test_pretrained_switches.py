@@ -100,7 +100,11 @@ def test_describe_names_what_differs() -> None:
         ({"mask": "padding"}, ValueError, "mask must be one of .*padding-ignored.*: got 'padding'"),
         ({"window": 0}, ValueError, "at least 1: got 0; None for no window"),
         ({"window": 2.5}, ValueError, "at least 1: got 2.5"),
-        ({"softcap": 0}, ValueError, "softcap must be above 0: got 0.0; None leaves the model's own, inf takes it away"),
+        (
+            {"softcap": 0},
+            ValueError,
+            "softcap must be above 0: got 0.0; None leaves the model's own, inf takes it away",
+        ),
         ({"temperature": 0}, ValueError, "temperature must be above 0: got 0"),
         ({"temperature": math.inf}, ValueError, "temperature must be finite"),
         ({"heads_off": frozenset({"encoder.0"})}, ValueError, r"pairs such as \(\"encoder.0\", 3\): got 'encoder.0'"),
@@ -117,7 +121,7 @@ def test_names_that_the_model_does_not_have(model_of: Callable[[str], Model]) ->
     bert = model_of("Bert")
     with pytest.raises(ValueError, match=r"got 'decoder.0'; it has \['encoder.0', 'encoder.1', 'encoder.2'\]"):
         bert.run(SHORT, switches=Switches(heads_off=frozenset({("decoder.0", 0)})))
-    with pytest.raises(ValueError, match="heads 0 to 2 of encoder.0: got 3"):
+    with pytest.raises(ValueError, match=r"heads 0 to 2 of encoder.0: got 3"):
         bert.run(SHORT, switches=Switches(heads_off=frozenset({("encoder.0", 3)})))
     with pytest.raises(ValueError, match=r"layers 0 to 2 of .*: got \[3\]"):
         bert.run(SHORT, switches=Switches(scaling=False, layers=frozenset({3})))

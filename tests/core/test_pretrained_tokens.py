@@ -82,7 +82,7 @@ def test_labels_are_the_text_as_typed(minilm: Model) -> None:
     for token in tokens[1:-1]:
         assert token.span is not None
         assert token.label == text[slice(*token.span)]
-    assert labels(tokens)[:4] == ["[CLS]", "Café", "İ", "s"] or labels(tokens)[:3] == ["[CLS]", "Café", "İs"]
+    assert labels(tokens)[:6] == ["[CLS]", "Café", "İs", "12", ",", "345"]
     assert tokens[1].piece == "cafe"
     assert [t.special for t in tokens] == [True, *[False] * (len(tokens) - 2), True]
     assert [tokens[i].span for i in (0, -1)] == [None, None]
@@ -156,7 +156,7 @@ def test_max_tokens_must_leave_room(minilm: Model) -> None:
 
 def test_padding_side_is_checked(minilm: Model) -> None:
     wrong: Any = "middle"
-    with pytest.raises(ValueError, match="padding_side must be \"left\" or \"right\": got 'middle'"):
+    with pytest.raises(ValueError, match='padding_side must be "left" or "right": got \'middle\''):
         minilm.run("a", padding_side=wrong)
 
 
