@@ -1,14 +1,15 @@
 """Explore: a text, all heads of a layer, one head in full, and what the switches do to it."""
 
-from attention_core.pretrained import Model
-from attention_core.runs import Run
+from pathlib import Path
 
 import streamlit as st
 
+from attention_core.pretrained import Model
+from attention_core.runs import Run
 from viz.pages import explore_controls as controls
 from viz.pages import explore_sections as sections
 from viz.pages import explore_state as state
-from viz.pages.explore_state import clamp, get, key
+from viz.pages.explore_state import bounded, clamp, get, key
 from viz.services.attention import (
     SCRATCH,
     ModelRequest,
@@ -24,6 +25,7 @@ from viz.services.models import ModelError, loaded_model, model_is_here, model_n
 from viz.services.views import view
 from viz.text import t
 
+_STYLES = Path(__file__).resolve().parents[2] / "assets" / "styles" / "explore.css"
 _LAST_GOOD = state.PREFIX + "last_good"
 
 
@@ -31,6 +33,7 @@ def render() -> None:
     """Draws the page from top to bottom: text, what was run, verdict, all heads, one head, diagnostics, answer."""
     default_source = model_names()[0] if model_is_here(model_names()[0]) else SCRATCH
     default_text = examples()[0].text
+    st.html(_STYLES)
     state.restore(text=default_text, source=default_source)
     places = controls.Places()
     controls.text_input(places)
@@ -96,8 +99,7 @@ def _request(model: Model | None) -> Request:
 
 def _picture(request: Request, made: Run, model: Model | None) -> None:
     clamp("sample", 0, len(made.texts) - 1)
-    clamp("layer", 0, len(made.calls) - 1)
-    call = made.calls[int(str(get("layer")))]
+    call = made.calls[bounded("layer", len(made.calls) - 1)]
     if len(made.texts) > 1:
         st.selectbox(
             t("explore.sample"),
@@ -106,10 +108,10 @@ def _picture(request: Request, made: Run, model: Model | None) -> None:
             help=t("explore.sample_help"),
             format_func=lambda index: t("explore.sample_option", index=index, text=made.texts[index]),
         )
-    shown = view(request, call.name, int(str(get("sample"))))
+    shown = view(request, call.name, bounded("sample", len(made.texts) - 1))
     sections.what_was_run(request, made, shown, model)
     sections.verdicts(shown)
-    sections.all_heads(made, shown)
+    sections.all_heads(request, made, shown)
     sections.one_head(made, shown)
     sections.diagnostics(shown)
     if isinstance(request, ModelRequest):

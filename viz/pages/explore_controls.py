@@ -63,6 +63,7 @@ def text_input(places: Places) -> None:
 
 
 def source_choice() -> None:
+    """The chooser of the source."""
     st.selectbox(
         t("explore.source"), [*model_names(), SCRATCH], key=key("source"), format_func=source_title,
         help=t("explore.source_help"),
@@ -70,6 +71,7 @@ def source_choice() -> None:
 
 
 def source_title(source: str) -> str:
+    """Name of a source; a model that is not here says so."""
     if source == SCRATCH:
         return t("explore.source_scratch")
     return source if model_is_here(source) else t("explore.source_missing", name=source)
@@ -81,9 +83,7 @@ def model_controls(model: Model, places: Places) -> None:
     st.selectbox(t("explore.layer"), range(len(model.calls)), key=key("layer"), help=t("explore.layer_help"))
     _scaling(places)
     _select("model_mask", "explore.mask", state.MODEL_MASKS, "mask")
-    st.number_input(
-        t("explore.window"), 0, state.LONGEST, key=key("window"), help=t("explore.window_help"), step=1
-    )
+    st.number_input(t("explore.window"), 0, state.LONGEST, key=key("window"), help=t("explore.window_help"), step=1)
     st.slider(
         t("explore.temperature"), 0.05, 10.0, key=key("temperature"), help=t("explore.temperature_help"), step=0.05
     )
@@ -96,9 +96,7 @@ def model_controls(model: Model, places: Places) -> None:
     with st.expander(t("explore.more")):
         st.toggle(t("explore.lines"), key=key("lines"), help=t("explore.lines_help"))
         _select("side", "explore.mask_side", state.SIDES, "explore.side", disabled=not get("lines"), joint="_")
-        st.number_input(
-            t("explore.softcap"), 0.0, 100.0, key=key("softcap"), help=t("explore.softcap_help"), step=0.5
-        )
+        st.number_input(t("explore.softcap"), 0.0, 100.0, key=key("softcap"), help=t("explore.softcap_help"), step=0.5)
 
 
 def scratch_controls(places: Places) -> None:
@@ -118,9 +116,7 @@ def scratch_controls(places: Places) -> None:
     _reset("scratch")
     with st.expander(t("explore.more")):
         _select("tokens", "explore.tokens", state.TOKEN_RULES, "tokens")
-        st.select_slider(
-            t("explore.d_model"), state.D_MODEL, key=key("d_model"), help=t("explore.d_model_help")
-        )
+        st.select_slider(t("explore.d_model"), state.D_MODEL, key=key("d_model"), help=t("explore.d_model_help"))
         st.number_input(t("explore.d_v"), 0, state.LONGEST, key=key("d_v"), help=t("explore.d_v_help"), step=1)
         st.number_input(
             t("explore.kv_heads"), 0, state.MOST_HEADS, key=key("kv_heads"), help=t("explore.kv_heads_help"), step=1
@@ -167,9 +163,7 @@ def _select(
 
 def _number(name: str, low: int, high: int) -> Callable[[], None]:
     def draw() -> None:
-        st.number_input(
-            t(f"explore.{name}"), low, high, key=key(name), help=t("explore.mask_parameter_help"), step=1
-        )
+        st.number_input(t(f"explore.{name}"), low, high, key=key(name), help=t("explore.mask_parameter_help"), step=1)
 
     return draw
 

@@ -1,5 +1,6 @@
 """The parts of the explore page below the text, from what was run to what it changed."""
 
+from dataclasses import fields
 from html import escape
 
 import streamlit as st
@@ -9,22 +10,22 @@ from attention_core.pretrained import Model, Switches
 from attention_core.runs import Run, Token
 from viz.figures import (
     FigureWords,
+    entropy_and_top_weight,
     head_grid,
     head_heatmap,
     head_table,
-    hover_text,
-    saturation_bars,
+    saturation_per_head,
     score_histogram,
-    score_variance,
-    spread_bars,
+    variance_per_head,
 )
+from viz.figures.tables import label
 from viz.pages import explore_state as state
 from viz.pages.explore_controls import head_title
 from viz.pages.explore_state import clamp, get, key, put
-from viz.services.attention import SCRATCH, ModelRequest, Request, embedding_cosines
+from viz.services.attention import SCRATCH, ModelRequest, Request, embedding_cosines, revision
 from viz.services.models import ModelError, bring_model, download_megabytes
 from viz.services.views import CallView
-from viz.text import t
+from viz.text import DEFAULT_LANGUAGE, language, t, template
 
 GRID_TOKENS = 256
 CHART = {
@@ -116,7 +117,7 @@ def verdicts(shown: CallView) -> None:
     st.html(f'<div class="verdicts" role="status" aria-label="{label}">{"".join(chips)}</div>{places}')
 
 
-def all_heads(made: Run, shown: CallView) -> None:
+def all_heads(request: Request, made: Run, shown: CallView) -> None:
     """All heads of the layer in one figure."""
     st.subheader(t("explore.grid"))
     if max(shown.weights.shape[1:]) > GRID_TOKENS:
@@ -134,6 +135,7 @@ def all_heads(made: Run, shown: CallView) -> None:
         padded_keys=[token.padding for token in shown.key_tokens],
         words=figure_words(),
         clickable=True,
+        revision=revision(request, shown.call.name, shown.sample),
     )
     with st.container(key=key("grid")):
         st.plotly_chart(
@@ -204,25 +206,20 @@ def diagnostics(shown: CallView) -> None:
     st.subheader(t("explore.diagnostics"))
     gap, numbers, words = shown.gap, shown.numbers, figure_words()
     lesson = "explore.lesson_on" if shown.scaling_on else "explore.lesson_off"
-    text = t(lesson, raw=gap.raw, scaled=gap.scaled, would=gap.if_scaled, top=gap.top_weight, saturated=gap.saturation)
+    text = t(lesson, raw=gap.raw, scaled=gap.scaled, top=gap.top_weight, saturated=gap.saturation)
     (st.info if shown.scaling_on else st.warning)(text)
     left, right = st.columns(2)
-    figures = [
-        (left, "variance", score_variance(
-            numbers["raw_variance"], numbers["raw_theory"], numbers["scaled_variance"], numbers["scaled_theory"],
-            scaling_on=shown.scaling_on, words=words)),
-        (right, "histogram", score_histogram(
-            shown.histogram.raw_edges, shown.histogram.raw_counts, shown.histogram.scaled_edges,
-            shown.histogram.scaled_counts, scaling_on=shown.scaling_on, words=words)),
-        (left, "spread", spread_bars(
-            numbers["normalized_entropy"], numbers["entropy"], numbers["top_weight"], words=words)),
-        (right, "saturation", saturation_bars(numbers["saturation"], words=words)),
-    ]  # fmt: skip
+    variances = (numbers[name] for name in ("raw_variance", "raw_theory", "scaled_variance", "scaled_theory"))
+    scores, spread = (shown.raw_scores, shown.scaled_scores), (numbers["normalized_entropy"], numbers["top_weight"])
+    figures = (
+        (left, "variance", variance_per_head(*variances, scaled_on=shown.scaling_on, words=words)),
+        (right, "histogram", score_histogram(*scores, scaled_on=shown.scaling_on, words=words)),
+        (left, "spread", entropy_and_top_weight(*spread, entropy_nats=numbers["entropy"], words=words)),
+        (right, "saturation", saturation_per_head(numbers["saturation"], words=words)),
+    )
     for column, name, figure in figures:
         column.plotly_chart(figure, key=key(f"{name}_chart"), config=CHART, alt=t(f"explore.{name}_alt"))
-    st.caption(
-        t("explore.theory", gap=gap.gap, means=gap.means, covariance=gap.covariance, pairing=gap.pairing)
-    )
+    st.caption(t("explore.theory", gap=gap.gap, means=gap.means, covariance=gap.covariance, pairing=gap.pairing))
     with st.expander(t("explore.numbers")):
         columns = {t("column.head"): list(range(shown.heads))}
         columns |= {t(f"column.{name}"): values for name, values in numbers.items()}
@@ -242,7 +239,13 @@ def answer(request: ModelRequest) -> None:
 
 def figure_words() -> FigureWords:
     """The words on the figures in the current language."""
-    return FigureWords(**{name: t(f"figure.{name}") for name in FigureWords.__dataclass_fields__})
+    kind = FigureWords if language() == DEFAULT_LANGUAGE else _PlainOrdinals
+    return kind(**{field.name: template(f"figure.{field.name}") for field in fields(FigureWords)})
+
+
+class _PlainOrdinals(FigureWords):
+    def nth(self, step: int) -> str:
+        return str(step)
 
 
 def _differences(switches: Switches) -> str:
@@ -285,7 +288,7 @@ def _places(check: RowCheck, shown: CallView) -> str:
 
 
 def _named(tokens: tuple[Token, ...], index: int) -> str:
-    return f"{index} {hover_text(tokens[index].label)}"
+    return label(index, tokens[index].label)
 
 
 def _labels(tokens: tuple[Token, ...]) -> list[str]:

@@ -27,6 +27,8 @@ class Setting:
 
 
 def choice(*codes: str) -> Callable[[str], Value]:
+    """One of these codes."""
+
     def parse(text: str) -> Value:
         if text not in codes:
             raise ValueError(text)
@@ -36,6 +38,8 @@ def choice(*codes: str) -> Callable[[str], Value]:
 
 
 def whole(low: int, high: int) -> Callable[[str], Value]:
+    """A whole number between these, both included."""
+
     def parse(text: str) -> Value:
         if not low <= int(text) <= high:
             raise ValueError(text)
@@ -45,6 +49,8 @@ def whole(low: int, high: int) -> Callable[[str], Value]:
 
 
 def real(low: float, high: float) -> Callable[[str], Value]:
+    """A number between these, both included."""
+
     def parse(text: str) -> Value:
         number = float(text)
         if math.isnan(number) or not low <= number <= high:
@@ -55,10 +61,12 @@ def real(low: float, high: float) -> Callable[[str], Value]:
 
 
 def flag(text: str) -> Value:
+    """1 or 0."""
     return {"1": True, "0": False}[text]
 
 
 def head_list(text: str) -> Value:
+    """Call name and head of each, as ``encoder.0:3``, with spaces between."""
     names = [name for name in text.split(" ") if name]
     for name in names:
         call, _, head = name.rpartition(":")
@@ -68,6 +76,7 @@ def head_list(text: str) -> Value:
 
 
 def any_text(text: str) -> Value:
+    """The text itself."""
     return text
 
 
@@ -156,10 +165,12 @@ def key(name: str) -> str:
 
 
 def get(name: str) -> Value:
+    """Value of a setting."""
     return st.session_state[key(name)]
 
 
 def put(name: str, value: Value) -> None:
+    """Sets a setting; before its widget is drawn, or in a callback."""
     st.session_state[key(name)] = value
 
 
@@ -188,6 +199,11 @@ def clamp(name: str, low: int, high: int) -> None:
     put(name, min(max(int(str(get(name))), low), high))
 
 
+def bounded(name: str, high: int) -> int:
+    """A number, no larger than what there is to show: the picture may be of an earlier request."""
+    return min(int(str(get(name))), high)
+
+
 def reset(source_group: str) -> None:
     """Takes back every switch of a group."""
     for name, setting in SETTINGS.items():
@@ -201,9 +217,7 @@ def publish(*, default_text: str, default_source: str) -> bool:
     defaults |= {"text": default_text, "source": default_source}
     text_fits = len(str(get("text"))) <= LONGEST_LINK_TEXT
     wanted = {
-        name: _to_link(get(name))
-        for name in SETTINGS
-        if get(name) != defaults[name] and (name != "text" or text_fits)
+        name: _to_link(get(name)) for name in SETTINGS if get(name) != defaults[name] and (name != "text" or text_fits)
     }
     for name in SETTINGS:
         if name in wanted:

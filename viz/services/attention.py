@@ -1,9 +1,10 @@
 """Runs for the pages: one frozen request in, one run out, the last few kept for all visitors.
 
-The key of the cache is the whole request, never an array, so two different inputs never share a result. What comes out is
-read-only: nobody changes a tensor of a run in place.
+The key of the cache is the whole request, never an array, so two different inputs never share a result. What comes out
+is read-only: nobody changes a tensor of a run in place.
 """
 
+import hashlib
 import math
 import threading
 from collections import OrderedDict
@@ -35,6 +36,11 @@ class ModelRequest:
     switches: Switches = Switches()  # noqa: RUF009 - frozen
 
     @property
+    def scaling(self) -> bool:
+        """False where the factor on the scores is left out."""
+        return self.switches.scaling
+
+    @property
     def neutral(self) -> "ModelRequest":
         """The same input with every switch as in the model."""
         return replace(self, switches=Switches())
@@ -46,6 +52,11 @@ class ScratchRequest:
 
     text: str
     config: ScratchConfig
+
+    @property
+    def scaling(self) -> bool:
+        """False where the factor on the scores is left out."""
+        return self.config.scale != "off"
 
 
 Request = ModelRequest | ScratchRequest
@@ -162,6 +173,11 @@ def run(request: Request) -> Run:
         while len(_runs) > 1 and (len(_runs) > KEPT_RUNS or sum(size for _, size in _runs.values()) > KEPT_BYTES):
             _runs.popitem(last=False)
     return made
+
+
+def revision(request: Request, *place: object) -> str:
+    """A short name for what is drawn from a request: the same for the same, another for anything else."""
+    return hashlib.sha256(repr((request, place)).encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
 def kept_bytes() -> int:

@@ -13,49 +13,28 @@ from attention_core.diagnostics import (
     RowCheck,
     gradient_norms,
     row_checks,
-    score_histogram,
     summarize,
 )
 from attention_core.runs import Call, CallInputs, Run, Token
 from viz.services.attention import Request, run
 
 GRADIENT_TOKENS = 128  # gradients cost a backward pass, so longer texts go without
-HISTOGRAM_BINS = 41
-
-NUMBERS = (
-    "raw_variance",
-    "raw_theory",
-    "scaled_variance",
-    "scaled_theory",
-    "correlation",
-    "raw_mean",
-    "entropy",
-    "normalized_entropy",
-    "top_weight",
-    "effective_keys",
-    "saturation",
-    "jacobian_norm",
-)
-
-
-@dataclass(frozen=True, eq=False)
-class Histogram:
-    """Distribution of the allowed scores of all heads together: edges (bins + 1,), counts (bins,)."""
-
-    raw_edges: np.ndarray
-    raw_counts: np.ndarray
-    scaled_edges: np.ndarray
-    scaled_counts: np.ndarray
-    not_finite: int
+SOFTMAX_NUMBERS = ("entropy", "normalized_entropy", "top_weight", "effective_keys", "saturation", "jacobian_norm")
 
 
 @dataclass(frozen=True, eq=False)
 class VarianceGap:
-    """Means over heads: what the variance of raw scores is, what theory says, and what makes the difference."""
+    """Means over heads.
+
+    Attributes:
+        raw, applied, scaled: variance of the scores: raw, as softmax gets them, and with the computation's own scaling.
+        gap: raw variance measured minus theory, and its parts ``means``, ``covariance``, ``pairing``.
+        top_weight, saturation: what came out of softmax.
+    """
 
     raw: float
+    applied: float
     scaled: float
-    if_scaled: float
     gap: float
     means: float
     covariance: float
@@ -75,9 +54,11 @@ class CallView:
         intended: likewise, the mask that was meant (the model's own, whatever the switches did to it).
         query_tokens, key_tokens: of the rows and columns.
         checks: the verdict of the rows of this sample.
-        numbers: name -> (heads,) float64; NaN where there is none. See ``NUMBERS``, and the gradients on short texts.
-        histogram, gap: of this sample's scores.
-        scale, own_scale: factor that was applied, and the one without switches.
+        numbers: name -> (heads,) float64; NaN where there is none. The gradients only on short texts.
+        gap: of this sample's scores.
+        raw_scores, scaled_scores: the scores of allowed pairs of all heads, raw and times a factor: the one that was
+            applied, or the model's own where scaling is off.
+        scaling_on: False where the run left out the scaling.
         d_k, d_v, kv_heads: sizes.
     """
 
@@ -93,10 +74,10 @@ class CallView:
     key_tokens: tuple[Token, ...]
     checks: tuple[RowCheck, ...]
     numbers: Mapping[str, np.ndarray]
-    histogram: Histogram
     gap: VarianceGap
-    scale: float
-    own_scale: float
+    raw_scores: np.ndarray
+    scaled_scores: np.ndarray
+    scaling_on: bool
     d_k: int
     d_v: int
     kv_heads: int
@@ -104,11 +85,6 @@ class CallView:
     @property
     def heads(self) -> int:
         return self.weights.shape[0]
-
-    @property
-    def scaling_on(self) -> bool:
-        """True when the applied factor is the one that belongs to the computation."""
-        return bool(np.isclose(self.scale, self.own_scale))
 
     def kv_head(self, head: int) -> int:
         """The key/value head that a query head reads."""
@@ -124,10 +100,10 @@ def view(request: Request, call_name: str, sample: int) -> CallView:
         IndexError: if it has no such sample.
     """
     made = run(request)
-    return _view(made, made.call(call_name), sample)
+    return _view(made, made.call(call_name), sample, scaling_on=request.scaling)
 
 
-def _view(made: Run, call: Call, sample: int) -> CallView:
+def _view(made: Run, call: Call, sample: int, *, scaling_on: bool) -> CallView:
     query_tokens, key_tokens = made.query_tokens(call)[sample], made.key_tokens(call)[sample]
     inputs = _one_sample(made.inputs[call.name], sample)
     trace = inputs.trace()
@@ -136,7 +112,9 @@ def _view(made: Run, call: Call, sample: int) -> CallView:
     shape = weights.shape  # (1, heads, q_len, k_len)
     intended = inputs.intended.expand(shape)
     checks = row_checks(trace, intended=intended, padded_keys=padded_keys, padded_queries=padded_queries)
-    numbers, gap = _numbers(trace, inputs, ~padded_queries)
+    factor = trace.scale if scaling_on else inputs.own_scale
+    numbers, gap = _numbers(trace, inputs, factor, ~padded_queries)
+    counted = torch.isfinite(logits) & ~padded_queries[:, None, :, None]
     return CallView(
         call=call,
         sample=sample,
@@ -150,10 +128,10 @@ def _view(made: Run, call: Call, sample: int) -> CallView:
         key_tokens=key_tokens,
         checks=checks,
         numbers=numbers,
-        histogram=_histogram(trace, ~padded_queries),
         gap=gap,
-        scale=inputs.scale,
-        own_scale=inputs.own_scale,
+        raw_scores=_frozen(scores[counted].float().numpy()),
+        scaled_scores=_frozen((scores[counted] * factor).float().numpy()),
+        scaling_on=scaling_on,
         d_k=inputs.query.shape[-1],
         d_v=inputs.value.shape[-1],
         kv_heads=inputs.key.shape[-3],
@@ -182,42 +160,37 @@ def _stages(trace: AttentionTrace) -> tuple[Tensor, Tensor, Tensor, Tensor]:
 
 
 def _numbers(
-    trace: AttentionTrace, inputs: CallInputs, valid: Tensor
+    trace: AttentionTrace, inputs: CallInputs, factor: float, valid: Tensor
 ) -> tuple[dict[str, np.ndarray], VarianceGap]:
     summary = summarize(trace, inputs, valid_queries=valid)
     variance = summary.variance
-    numbers = {name: getattr(summary, name, None) for name in NUMBERS}
-    numbers["correlation"], numbers["raw_mean"] = variance.correlation, variance.raw_mean
+    found: dict[str, Tensor] = {
+        "raw_variance": variance.raw_measured,
+        "raw_theory": variance.raw_theory,
+        "scaled_variance": variance.raw_measured * factor**2,
+        "scaled_theory": variance.raw_theory * factor**2,
+        "correlation": variance.correlation,
+        "raw_mean": variance.raw_mean,
+        **{name: getattr(summary, name) for name in SOFTMAX_NUMBERS},
+    }
     if max(trace.output.shape[-2], inputs.key.shape[-2]) <= GRADIENT_TOKENS:
         gradients = gradient_norms(
             inputs.query, inputs.key, inputs.value, allowed=inputs.allowed, bias=inputs.bias, sinks=inputs.sinks,
             scale=inputs.scale, softcap=inputs.softcap, valid_queries=valid,
         )  # fmt: skip
-        numbers["query_gradient"], numbers["key_gradient"] = gradients.query, gradients.key
-    raw = _mean(variance.raw_measured)
+        found["query_gradient"], found["key_gradient"] = gradients.query, gradients.key
     gap = VarianceGap(
-        raw=raw,
-        scaled=_mean(variance.scaled_measured),
-        if_scaled=raw / inputs.query.shape[-1],
-        gap=raw - _mean(variance.raw_theory),
+        raw=_mean(variance.raw_measured),
+        applied=_mean(variance.scaled_measured),
+        scaled=_mean(found["scaled_variance"]),
+        gap=_mean(variance.raw_measured - variance.raw_theory),
         means=_mean(variance.mean_contribution),
         covariance=_mean(variance.covariance_contribution),
         pairing=_mean(variance.pairing_contribution),
         top_weight=_mean(summary.top_weight),
         saturation=_mean(summary.saturation),
     )
-    return {name: _frozen(tensor[0].double().numpy()) for name, tensor in numbers.items() if tensor is not None}, gap
-
-
-def _histogram(trace: AttentionTrace, valid: Tensor) -> Histogram:
-    found = score_histogram(trace, bins=HISTOGRAM_BINS, valid_queries=valid)
-    return Histogram(
-        raw_edges=_frozen(found.raw_edges.numpy()),
-        raw_counts=_frozen(found.raw_counts.sum(dim=(0, 1)).numpy()),
-        scaled_edges=_frozen(found.scaled_edges.numpy()),
-        scaled_counts=_frozen(found.scaled_counts.sum(dim=(0, 1)).numpy()),
-        not_finite=int(found.not_finite.sum()),
-    )
+    return {name: _frozen(tensor[0].double().numpy()) for name, tensor in found.items()}, gap
 
 
 def _padding(tokens: tuple[Token, ...]) -> Tensor:

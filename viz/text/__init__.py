@@ -11,13 +11,13 @@ from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from types import MappingProxyType
 
-from viz.text import explore, frame
+from viz.text import explore, figures, frame
 from viz.text.catalog import merged
 
 LANGUAGES: Mapping[str, str] = MappingProxyType({"en": "English", "zh": "简体中文"})
 DEFAULT_LANGUAGE = "en"
 
-_PAGES = (frame, explore)
+_PAGES = (frame, explore, figures)
 TEXTS: Mapping[str, tuple[str, str]] = MappingProxyType(merged({page.__name__: page.TEXTS for page in _PAGES}))
 
 _COLUMN = {code: column for column, code in enumerate(LANGUAGES)}
@@ -35,11 +35,19 @@ def t(key: str, /, **values: object) -> str:
     Raises:
         KeyError: if there is no such key, or a placeholder got no value.
     """
+    return template(key).format(**values)
+
+
+def template(key: str, /) -> str:
+    """The text of ``key`` in the current language with its placeholders as they stand, for who fills them in later.
+
+    Raises:
+        KeyError: if there is no such key.
+    """
     try:
-        text = TEXTS[key][_COLUMN[language()]]
+        return TEXTS[key][_COLUMN[language()]]
     except KeyError:
         raise KeyError(f"text keys stand in viz/text: got {key!r}; add it there in both languages") from None
-    return text.format(**values)
 
 
 def language() -> str:

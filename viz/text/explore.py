@@ -74,7 +74,10 @@ TEXTS: dict[str, tuple[str, str]] = {
         "每个词元嵌入的维数，在每个头中投影成 d_k 维的查询与键。",
     ),
     "explore.d_v": ("d_v: size of value (0: as d_k)", "d_v：值的维数（0：与 d_k 相同）"),
-    "explore.d_v_help": ("Dimensions of each value; the output of a head has this size.", "每个值的维数，也是一个头输出的维数。"),
+    "explore.d_v_help": (
+        "Dimensions of each value; the output of a head has this size.",
+        "每个值的维数，也是一个头输出的维数。",
+    ),
     "explore.kv_heads": ("Key/value heads (0: as heads)", "键/值头数（0：与头数相同）"),
     "explore.kv_heads_help": (
         "Fewer key/value heads than query heads: each serves a group (grouped-query attention; 1 is multi-query).",
@@ -274,7 +277,10 @@ TEXTS: dict[str, tuple[str, str]] = {
     "verdict.finite_failed": ("{count} cells NaN or inf", "{count} 处为 NaN 或 inf"),
     "verdict.non_negative_passed": ("all weights ≥ 0", "所有权重 ≥ 0"),
     "verdict.non_negative_failed": ("{count} negative, down to -{largest:.2e}", "{count} 处为负，最低 -{largest:.2e}"),
-    "verdict.forbidden_weight_passed": ("0 in {forbidden_cells:.0f} forbidden cells", "{forbidden_cells:.0f} 个禁止位置均为 0"),
+    "verdict.forbidden_weight_passed": (
+        "0 in {forbidden_cells:.0f} forbidden cells",
+        "{forbidden_cells:.0f} 个禁止位置均为 0",
+    ),
     "verdict.forbidden_weight_failed": (
         "{count} cells leak in {rows:.0f} rows, up to {largest:.3g}",
         "{rows:.0f} 行共 {count} 处泄漏，最大 {largest:.3g}",
@@ -306,7 +312,10 @@ TEXTS: dict[str, tuple[str, str]] = {
         "超过 {limit} 个词元时，所有头的网格无法辨认，因此只画出所选的头。",
     ),
     "explore.head": ("Head", "头"),
-    "explore.head_help": ("Which head is enlarged below the grid, counted from 0.", "在网格下方放大哪一个头，从 0 开始编号。"),
+    "explore.head_help": (
+        "Which head is enlarged below the grid, counted from 0.",
+        "在网格下方放大哪一个头，从 0 开始编号。",
+    ),
     "explore.one_head": ("Head {head}", "头 {head}"),
     "explore.head_off": ("switched off: its output is 0", "已关闭：输出为 0"),
     "explore.kv_group": ("reads key/value head {group}", "读取键/值头 {group}"),
@@ -341,10 +350,10 @@ TEXTS: dict[str, tuple[str, str]] = {
         "{saturated:.0%} 的行已饱和（最大权重超过 0.99）。",
     ),
     "explore.lesson_off": (
-        "Scaling off: softmax sees scores of variance {scaled:.3g}. The mean top weight is {top:.2f} and {saturated:.0%} of the "
-        "rows are saturated (top weight above 0.99). Dividing by √d_k would bring the variance to {would:.3g}.",
-        "缩放关闭：softmax 看到的分数方差为 {scaled:.3g}。平均最大权重为 {top:.2f}，{saturated:.0%} 的行已饱和"
-        "（最大权重超过 0.99）。除以 √d_k 可使方差降到 {would:.3g}。",
+        "Scaling off: softmax sees scores of variance {raw:.3g}. The mean top weight is {top:.2f} and {saturated:.0%} of the "
+        "rows are saturated (top weight above 0.99). The model's own factor would bring the variance to {scaled:.3g}.",
+        "缩放关闭：softmax 看到的分数方差为 {raw:.3g}。平均最大权重为 {top:.2f}，{saturated:.0%} 的行已饱和"
+        "（最大权重超过 0.99）。原有的缩放系数可使方差降到 {scaled:.3g}。",
     ),
     "explore.theory": (
         "Theory is the sum over dimensions of Var(q) × Var(k), for independent q and k with zero mean: d_k when both variances "
