@@ -1,4 +1,4 @@
-"""The app in its own process, a real Chromium, and visitors who notice every complaint of the console."""
+"""A browser and Streamlit servers, shared by all browser tests of a session."""
 
 import os
 import socket
@@ -10,88 +10,101 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
-from tests.browser.visitor import Visitor
 from tests.browser_setup import find_browser
 
 ROOT = Path(__file__).resolve().parents[2]
-SECONDS_TO_START = 60
-
-
-@pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Address of a running app; its log is shown when it does not come up."""
-    log = tmp_path_factory.mktemp("server") / "log.txt"
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [
-        *(sys.executable, "-m", "streamlit", "run", "app.py", "--server.address", "127.0.0.1"),
-        *("--server.port", str(port), "--server.headless", "true", "--server.fileWatcherType", "none"),
-    ]
-    with log.open("wb") as output:
-        process = subprocess.Popen(command, cwd=ROOT, stdout=output, stderr=subprocess.STDOUT)
-    address = f"http://127.0.0.1:{port}"
-    try:
-        for _ in range(SECONDS_TO_START * 5):
-            if _healthy(address):
-                break
-            if process.poll() is not None:
-                pytest.fail(f"the app ended at once:\n{log.read_text(errors='replace')}")
-            time.sleep(0.2)
-        else:
-            pytest.fail(f"the app was not up after {SECONDS_TO_START} s:\n{log.read_text(errors='replace')}")
-        yield address
-    finally:
-        process.terminate()
-        process.wait(timeout=20)
-
-
-def _healthy(address: str) -> bool:
-    try:
-        with urllib.request.urlopen(f"{address}/_stcore/health", timeout=2) as answer:
-            return answer.read() == b"ok"
-    except OSError:
-        return False
+ARGUMENTS = ["--no-sandbox", "--disable-dev-shm-usage", "--hide-scrollbars", "--force-color-profile=srgb"]
+READY_WITHIN = 60  # seconds
 
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
-    """One browser for all tests; a machine without one fails here, and says what to do."""
+    """One headless Chromium; open a context of your own per test."""
     path = find_browser()
     if path is None:
-        pytest.fail("the browser tests need a Chromium: python tests/browser_setup.py --install")
-    # Chromium refuses its sandbox to root; the other flags keep it from calling home.
-    flags = ["--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"]
-    if hasattr(os, "geteuid") and os.geteuid() == 0:
-        flags.append("--no-sandbox")
+        pytest.fail(
+            "the browser tests need a Chromium: none found; run `make browser`, or set CHROMIUM to the path of one"
+        )
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=flags)
+        browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
         yield browser
         browser.close()
 
 
-@pytest.fixture
-def visit(chromium: Browser, server: str) -> Iterator[Callable[..., Visitor]]:
-    """Opens the app for a new visitor: ``visit("?lang=zh", width=390, scheme="dark", locale="zh-CN")``.
+@pytest.fixture(scope="session")
+def streamlit_server() -> Iterator[Callable[..., str]]:
+    """``streamlit_server(script, **environment)`` starts a script of the project on a free port and returns its address.
 
-    At the end of the test every visitor must have met a console without a word of complaint.
+    The same script with the same environment is started once per session; all end with the session.
     """
-    visitors: list[Visitor] = []
+    running: dict[tuple, tuple[subprocess.Popen, str]] = {}
 
-    def new(
-        path: str = "", *, width: int = 1280, height: int = 900, scheme: str = "light", locale: str = "en-US"
-    ) -> Visitor:
-        context = chromium.new_context(
-            viewport={"width": width, "height": height}, color_scheme=scheme, locale=locale  # type: ignore[arg-type]
-        )  # fmt: skip
-        visitors.append(Visitor(context.new_page(), server))
-        visitors[-1].open(path)
-        return visitors[-1]
+    def start(script: Path | str, **environment: str) -> str:
+        path = ROOT / script
+        known = (str(path), tuple(sorted(environment.items())))
+        if known not in running:
+            port = _free_port()
+            settings = {
+                "server.address": "127.0.0.1",
+                "server.port": str(port),
+                "server.headless": "true",
+                "server.fileWatcherType": "none",
+                "browser.gatherUsageStats": "false",
+            }
+            options = [part for name, value in settings.items() for part in (f"--{name}", value)]
+            process = subprocess.Popen(
+                [sys.executable, "-m", "streamlit", "run", str(path), *options],
+                cwd=ROOT,
+                env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+            address = f"http://127.0.0.1:{port}"
+            running[known] = (process, address)
+            _wait(process, address)
+        return running[known][1]
 
-    yield new
-    complaints = [complaint for visitor in visitors for complaint in visitor.complaints]
-    for visitor in visitors:
-        visitor.page.context.close()
-    assert complaints == []
+    yield start
+    for process, _ in running.values():
+        process.terminate()
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+@pytest.fixture
+def page(chromium: Browser) -> Iterator[Page]:
+    """A page of its own, 1440 x 1000, light; the test fails if the page raised an error."""
+    context = chromium.new_context(viewport={"width": 1440, "height": 1000}, color_scheme="light")
+    opened = context.new_page()
+    errors: list[str] = []
+    opened.on("pageerror", lambda error: errors.append(str(error)))
+    yield opened
+    context.close()
+    assert not errors, f"the page raised: {errors}"
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def _wait(process: subprocess.Popen, address: str) -> None:
+    end = time.monotonic() + READY_WITHIN
+    while time.monotonic() < end:
+        if process.poll() is not None:
+            raise RuntimeError(f"the server must stay up: it ended with code {process.returncode}")
+        try:
+            with urllib.request.urlopen(f"{address}/_stcore/health", timeout=2) as answer:
+                if answer.read() == b"ok":
+                    return
+        except OSError:
+            time.sleep(0.1)
+    process.kill()
+    raise RuntimeError(f"the server must be ready within {READY_WITHIN} s: it was not")

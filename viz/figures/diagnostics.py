@@ -347,7 +347,7 @@ def _level_name(y: float, text: str) -> dict:
         "x": 1,
         "xanchor": "right",
         "y": y,
-        "yanchor": "bottom",
+        "yanchor": "top",
         "text": escape(text),
         "showarrow": False,
         "font": {"size": 10, "color": theme.NEUTRAL},

@@ -117,7 +117,7 @@ def axis_labels(
     labels = []
     for index, token in enumerate(tokens, start=offset):
         label = f"{index} " + _isolate(escape(visible(token, max_len))) + tail
-        labels.append(f'<span style="color:rgb(140,140,140)">{label}</span>' if dim[index - offset] else label)
+        labels.append(f'<span style="opacity:0.5">{label}</span>' if dim[index - offset] else label)
     return labels
 
 

@@ -193,14 +193,18 @@ def _pattern(layer: str, cell: float) -> str:
         line = 1 / cell
         path = f"M{-step / 4:g} {step / 4:g}L{step / 4:g} {-step / 4:g}M0 {step:g}L{step:g} 0"
         path += f"M{step * 0.75:g} {step * 1.25:g}L{step * 1.25:g} {step * 0.75:g}"
+        # a light line beside a dark one shows on every colour
         drawing = f"<rect width='{step:g}' height='{step:g}' fill='rgba(150,150,150,0.14)'/>"
-        drawing += f"<path d='{path}' stroke='rgba(176,180,188,0.5)' stroke-width='{line:.3g}' fill='none'/>"
+        drawing += f"<g stroke-width='{line:.3g}' fill='none'><path d='{path}' stroke='rgba(190,194,202,0.55)'/>"
+        drawing += f"<path d='{path}' stroke='rgba(10,12,18,0.45)' transform='translate({line:.3g} 0)'/></g>"
     elif layer == "padding":
         step = max(0.5, round(8 / cell) / 2)
-        drawing = f"<rect width='{step:g}' height='{step / 2.5:g}' fill='rgba(128,128,128,0.45)'/>"
+        drawing = f"<rect width='{step:g}' height='{step / 2.5:g}' fill='rgba(150,152,158,0.32)'/>"
     else:
         step = 1
-        drawing = _GLYPHS[layer]
+        scale = min(1.0, 16 / cell)
+        place = f"translate({0.5 - scale / 2:.3g} {0.5 - scale / 2:.3g}) scale({scale:.3g})"
+        drawing = f"<g transform='{place}'>{_GLYPHS[layer]}</g>"
     return f"<pattern id='{layer}' width='{step:g}' height='{step:g}' patternUnits='userSpaceOnUse'>{drawing}</pattern>"
 
 

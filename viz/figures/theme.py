@@ -37,7 +37,7 @@ DIVERGING: tuple[str, ...] = (
 )
 ACCENT = "#12909a"
 ACCENT_DEEP = "#6b7fd6"  # raw scores beside scaled ones; reads on white and on near-black
-NEUTRAL = "#8a8f98"  # cells without a number, theory lines
+NEUTRAL = "#7b808a"  # cells without a number, theory lines
 LEAK = "#e2500a"  # vermilion
 BLOCKED = "#f0a30a"  # amber
 GRID_LINE = "rgba(128,128,128,0.22)"
