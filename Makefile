@@ -3,8 +3,8 @@
 VENV   := .venv
 PY     := $(VENV)/bin/python
 PORT   ?= 8501
-HOST   ?= localhost
-MODEL  ?= all-MiniLM-L6-v2
+HOST   := localhost
+MODEL  := all-MiniLM-L6-v2
 
 # A name on PATH need not work (version managers leave stubs there), so each candidate is run before it is taken.
 ifndef PYTHON
