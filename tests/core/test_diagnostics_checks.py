@@ -53,6 +53,12 @@ def test_a_row_of_1_in_2048_summing_to_2_fails():
     assert found.largest == pytest.approx(1.0)
 
 
+def test_sums_are_not_rounded_to_the_dtype_of_the_weights():
+    row = torch.tensor([[[[1.0, 0.0022]]]], dtype=torch.float16)
+    assert row.sum() - 1 < row_sum_tolerance(torch.float16, 2) < row.double().sum() - 1
+    assert checks(trace_of(row))["row_sums"].status == "failed"
+
+
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_honest_rounding_of_half_precision_passes(dtype: torch.dtype):
     rows = torch.full((1, 1, 1, 1000), 1 / 1000).to(dtype)

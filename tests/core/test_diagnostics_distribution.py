@@ -107,6 +107,9 @@ def test_jacobian_norm_vanishes_smoothly_near_one_hot():
     small = 1e-7
     row = torch.tensor([1 - small, small], dtype=torch.float64)
     assert_close(softmax_jacobian_norm(row), torch.tensor(2 * small * (1 - small), dtype=torch.float64))
+    stored = torch.tensor([0.9999, 0.0001])  # float32 squares would lose the difference of the two terms
+    built = torch.diag(stored.double()) - torch.outer(stored.double(), stored.double())
+    assert_close(softmax_jacobian_norm(stored), torch.linalg.matrix_norm(built).float())
 
 
 def test_row_sum_error_with_and_without_a_sink():

@@ -194,6 +194,13 @@ def test_histogram_counts_are_numpys():
     assert int(found.raw_counts.sum()) == int(counted.sum()) * HEADS
 
 
+def test_a_score_on_an_edge_falls_into_the_bin_that_it_begins():
+    keys = torch.arange(5.0).reshape(1, 1, 5, 1)
+    found = score_histogram(scaled_dot_product_attention(torch.ones(1, 1, 1, 1), keys, keys), 4)
+    assert found.raw_edges.tolist() == [0, 1, 2, 3, 4]
+    assert found.raw_counts.tolist() == [[[1, 1, 1, 2]]]
+
+
 def test_histogram_of_equal_broken_and_missing_scores():
     k = torch.zeros(1, 1, 3, 2)
     k[0, 0, 2, 0] = float("inf")
