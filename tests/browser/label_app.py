@@ -30,7 +30,8 @@ def grid_figure():
     weights[2, 3, 7] = 2e-9  # a leak far below anything a colour could show
     weights[4, 5, 1] = np.nan
     return head_grid(
-        weights, query_tokens=GRID_TOKENS, key_tokens=GRID_TOKENS, allowed=allowed, scores=scores, columns=3, width=1280,
+        weights, query_tokens=GRID_TOKENS, key_tokens=GRID_TOKENS, allowed=allowed, scores=scores, columns=3,
+        width=1280,
         revision="grid", clickable=True,
     )  # fmt: skip
 

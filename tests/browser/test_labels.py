@@ -1,9 +1,11 @@
 """What a person sees of tokens in a real browser: ticks and hover, character by character."""
 
 import unicodedata
+from io import BytesIO
 
 import numpy as np
 import pytest
+from PIL import Image
 from playwright.sync_api import Page
 
 from tests.browser.label_app import GRID_TOKENS, softmax_rows
@@ -12,7 +14,17 @@ from viz.figures.labels import hover_text, visible
 
 pytestmark = pytest.mark.browser
 
-DRAWN = "() => { const gd = document.querySelector('.js-plotly-plot'); return gd && gd.querySelector('.heatmaplayer image'); }"
+INSIDE_OF_CELL = """([x, y]) => {
+    const gd = document.querySelector('.js-plotly-plot'), box = gd.getBoundingClientRect(), trace = gd._fullData[0];
+    const across = gd._fullLayout.xaxis, down = gd._fullLayout.yaxis;
+    return {
+        x: box.left + across._offset + across.c2p(trace.x0 + x - 0.35),
+        y: box.top + down._offset + down.c2p(trace.y0 + y - 0.35),
+        width: 0.7 * (across.c2p(1) - across.c2p(0)),
+        height: 0.7 * (down.c2p(1) - down.c2p(0)),
+    };
+}"""
+DRAWN = "() => document.querySelector('.js-plotly-plot .heatmaplayer image')"
 # Characters that the figures add and nobody sees; joiners inside emoji belong to the token and stay.
 ADDED = dict.fromkeys(map(ord, "\u2068\u2069\u2060\u200b\u200c"))
 
@@ -44,8 +56,9 @@ def hover(page: Page, x: int, y: int) -> list[str]:
     """Lines of the hover label over the cell at these places of the axes."""
     place = page.evaluate(
         """([x, y]) => {
-            const gd = document.querySelector('.js-plotly-plot'), layout = gd._fullLayout, box = gd.getBoundingClientRect();
-            return [box.left + layout.xaxis._offset + layout.xaxis.c2p(x), box.top + layout.yaxis._offset + layout.yaxis.c2p(y)];
+            const gd = document.querySelector('.js-plotly-plot'), box = gd.getBoundingClientRect();
+            const across = gd._fullLayout.xaxis, down = gd._fullLayout.yaxis;
+            return [box.left + across._offset + across.c2p(x), box.top + down._offset + down.c2p(y)];
         }""",
         [x, y],
     )
@@ -92,8 +105,11 @@ def test_right_to_left_tokens_do_not_move_the_index(page: Page, streamlit_server
     open_case(page, streamlit_server, "nasty")
     index = NASTY.index("שלום")
     positions = page.evaluate(
-        """prefix => { const text = [...document.querySelectorAll('.ytick text')].find(t => t.textContent.startsWith(prefix));
-            return [text.getStartPositionOfChar(0).x, text.getStartPositionOfChar(prefix.length + 2).x]; }""",
+        """prefix => {
+            const labels = [...document.querySelectorAll('.ytick text')];
+            const text = labels.find(label => label.textContent.startsWith(prefix));
+            return [0, prefix.length + 2].map(place => text.getStartPositionOfChar(place).x);
+        }""",
         f"{index} ",
     )
     assert positions[0] < positions[1]
@@ -161,53 +177,15 @@ def test_a_click_on_a_head_name_gives_its_index(page: Page, streamlit_server) ->
 
 
 def test_the_marks_are_drawn_over_the_map(page: Page, streamlit_server) -> None:
-    """The vector layer arrives, decodes, and covers the plot: a hatched cell is not one flat colour, an allowed one is."""
+    """The vector layer arrives, decodes and lies in its place: a hatched cell has lines, an allowed one is flat."""
     open_case(page, streamlit_server, "grid")
-    flat = {}
+    colours = {}
     for name, (x, y) in {"allowed": (2, 8), "forbidden": (8, 2)}.items():
-        box = page.evaluate(
-            """([x, y]) => { const gd = document.querySelector('.js-plotly-plot'), l = gd._fullLayout, b = gd.getBoundingClientRect(),
-                t = gd._fullData[0], px = l.xaxis, py = l.yaxis;
-                return { x: b.left + px._offset + px.c2p(t.x0 + x - 0.4), y: b.top + py._offset + py.c2p(t.y0 + y - 0.4),
-                         width: px.c2p(1) * 0.8 - px.c2p(0) * 0.8, height: py.c2p(1) * 0.8 - py.c2p(0) * 0.8 }; }""",
-            [x, y],
-        )
-        flat[name] = len(set(_pixels(page.screenshot(clip=box))))
-    assert flat["allowed"] == 1
-    assert flat["forbidden"] > 2
-
-
-def _pixels(png: bytes) -> list[bytes]:
-    """The distinct raw rows of a PNG are enough to tell flat from drawn."""
-    import struct
-    import zlib
-
-    data, position = b"", 8
-    while position < len(png):
-        (length,) = struct.unpack(">I", png[position : position + 4])
-        if png[position + 4 : position + 8] == b"IDAT":
-            data += png[position + 8 : position + 8 + length]
-        position += 12 + length
-    width, height = struct.unpack(">II", png[16:24])
-    depth = {2: 3, 6: 4}[png[25]]
-    raw, stride = zlib.decompress(data), width * depth + 1
-    pixels, above = [], bytes(width * depth)
-    for row in range(height):
-        kind, line = raw[row * stride], bytearray(raw[row * stride + 1 : (row + 1) * stride])
-        for i in range(len(line)):
-            left = line[i - depth] if i >= depth else 0
-            corner = above[i - depth] if i >= depth else 0
-            line[i] = (line[i] + _predict(kind, left, above[i], corner)) & 255
-        above = bytes(line)
-        pixels += [above[i : i + depth] for i in range(0, len(above), depth)]
-    return pixels
-
-
-def _predict(kind: int, left: int, up: int, corner: int) -> int:
-    if kind == 4:
-        guess = left + up - corner
-        return min((left, up, corner), key=lambda value: abs(guess - value))
-    return (0, left, up, (left + up) // 2)[kind]
+        clip = page.evaluate(INSIDE_OF_CELL, [x, y])
+        pixels = np.array(Image.open(BytesIO(page.screenshot(clip=clip))).convert("RGB"))
+        colours[name] = len(np.unique(pixels.reshape(-1, 3), axis=0))
+    assert colours["allowed"] == 1
+    assert colours["forbidden"] > 2
 
 
 def test_nothing_invisible_is_mistaken_for_a_token() -> None:

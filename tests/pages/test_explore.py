@@ -235,7 +235,8 @@ def test_examples_name_their_readers_and_choose_one_that_can_read():
 
 
 def test_the_link_restores_the_page():
-    app = choose(visit(**SCRATCH, text="a b c d"), heads=2, d_k=4, scaling="off", mask="window", mask_window=2, seed=7)
+    app = choose(visit(**SCRATCH, text="a b c d"), heads=2, d_k=4, scaling="off", mask="window", seed=7)
+    app = choose(app, mask_window=2)
     link = {name: value if isinstance(value, str) else value[0] for name, value in app.query_params.items()}
     assert link["mask"] == "window" and link["scaling"] == "off" and "tokens" not in link
     again = visit(**link)
@@ -256,7 +257,7 @@ def test_nonsense_in_the_link_is_left_out_and_said():
 def test_switching_the_language_keeps_every_setting():
     app = choose(visit(**SCRATCH, text="a b c d"), heads=2, d_k=4, mask="causal")
     before = grid_weights(app)
-    app.button_group(key="frame_language").set_value(["zh"]).run()
+    app.button_group(key="frame_language").set_value("zh").run()
     assert not app.exception
     np.testing.assert_array_equal(grid_weights(app), before)
     assert control(app, "mask").value == "causal"

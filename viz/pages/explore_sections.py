@@ -7,7 +7,7 @@ import streamlit as st
 
 from attention_core.diagnostics import RowCheck
 from attention_core.pretrained import Model, Switches
-from attention_core.runs import Run, Token
+from attention_core.runs import Agreement, Run, Token
 from viz.figures import (
     FigureWords,
     entropy_and_top_weight,
@@ -95,18 +95,29 @@ def what_was_run(request: Request, made: Run, shown: CallView, model: Model | No
         parts.append(f'<span class="run-tag">{escape(t("explore.random_weights"))}</span>')
     if isinstance(request, ModelRequest) and not request.switches.neutral:
         parts.append(f'<span class="run-differs">{escape(_differences(request.switches))}</span>')
-    agreement = made.agreement
-    if agreement is not None:
-        text = t(
-            "explore.agreement_model" if model is not None else "explore.agreement_scratch",
-            verdict=t("explore.agrees") if agreement.passed else t("explore.disagrees"),
-            weights=agreement.largest_weight_difference,
-            weights_limit=agreement.weights_tolerance,
-            output=agreement.output,
-            output_limit=agreement.output_tolerance,
-        )
-        parts.append(_chip("passed" if agreement.passed else "failed", t("explore.agreement"), text))
-    st.html(f'<div class="run">{"".join(parts)}</div>')
+    with st.container(key=key("run"), horizontal=True, vertical_alignment="center", gap="small"):
+        st.html(f'<div class="run">{"".join(parts)}</div>')
+        if isinstance(request, ModelRequest) and not request.switches.neutral:
+            st.button(t("explore.reset"), key=key("reset_here"), on_click=state.reset, args=("model",), type="tertiary")
+    if made.agreement is not None:
+        _agreement(made.agreement, "explore.agreement_model" if model is not None else "explore.agreement_scratch")
+
+
+def _agreement(agreement: Agreement, key_of_text: str) -> None:
+    text = t(
+        key_of_text,
+        verdict=t("explore.agrees") if agreement.passed else t("explore.disagrees"),
+        weights=_size(agreement.largest_weight_difference),
+        weights_limit=agreement.weights_tolerance,
+        output=_size(agreement.output),
+        output_limit=agreement.output_tolerance,
+    )
+    status, word = ("passed", "explore.pass") if agreement.passed else ("failed", "explore.fail")
+    st.html(f'<div class="run">{_chip(status, t(word), text)}</div>')
+
+
+def _size(difference: float) -> str:
+    return f"{difference:.1e}" if difference else "0"
 
 
 def verdicts(shown: CallView) -> None:
@@ -252,7 +263,7 @@ def _differences(switches: Switches) -> str:
     words = []
     for code, value in switches.describe():
         if code == "mask":
-            value = t(f"mask.{value}")
+            code = f"mask_{value}"
         elif code == "heads_off":
             pairs = value if isinstance(value, tuple) else ()
             value = t("explore.differs_join").join(head_title(f"{call}:{head}") for call, head in pairs)
@@ -284,7 +295,8 @@ def _places(check: RowCheck, shown: CallView) -> str:
         else:
             lines.append(t("verdict.place", head=head, query=query_name, key=_named(shown.key_tokens, cell_key)))
     title = escape(t("verdict.where", check=t(f"verdict.{check.code}")))
-    return f'<div class="verdict-places">{title}<ul>{"".join(f"<li>{escape(line)}</li>" for line in lines)}</ul></div>'
+    items = "".join(f"<li><bdi>{escape(line)}</bdi></li>" for line in lines)
+    return f'<details class="verdict-places"><summary>{title}</summary><ul>{items}</ul></details>'
 
 
 def _named(tokens: tuple[Token, ...], index: int) -> str:

@@ -210,28 +210,29 @@ TEXTS: dict[str, tuple[str, str]] = {
     "explore.differs_join": (", ", "，"),
     "switch.scaling": ("scaling off", "缩放关闭"),
     "switch.scale_factor": ("scale × {value:g}", "缩放 × {value:g}"),
-    "switch.mask": ("mask {value}", "掩码：{value}"),
+    "switch.mask_none": ("no mask", "无掩码"),
+    "switch.mask_causal": ("causal mask", "因果掩码"),
+    "switch.mask_padding-ignored": ("padding readable", "填充可读取"),
     "switch.window": ("window {value}", "窗口 {value}"),
     "switch.softcap": ("softcap {value:g}", "软上限 {value:g}"),
     "switch.temperature": ("temperature {value:g}", "温度 {value:g}"),
     "switch.heads_off": ("heads off: {value}", "关闭的头：{value}"),
     "explore.agreement_model": (
         "With neutral switches this computation {verdict} the model's own eager attention: largest difference "
-        "{weights:.1e} in weights (limit {weights_limit:.0e}), {output:.1e} in outputs (limit {output_limit:.0e})",
-        "开关全部复位时，本计算与模型自带的 eager 注意力{verdict}：权重最大差异 {weights:.1e}（上限 {weights_limit:.0e}），"
-        "输出最大差异 {output:.1e}（上限 {output_limit:.0e}）",
+        "{weights} in weights (limit {weights_limit:.0e}), {output} in outputs (limit {output_limit:.0e})",
+        "开关全部复位时，本计算与模型自带的 eager 注意力{verdict}：权重最大差异 {weights}（上限 {weights_limit:.0e}），"
+        "输出最大差异 {output}（上限 {output_limit:.0e}）",
     ),
     "explore.agreement_scratch": (
         "This computation {verdict} PyTorch's scaled_dot_product_attention: largest difference "
-        "{weights:.1e} in weights (limit {weights_limit:.0e}), {output:.1e} in outputs (limit {output_limit:.0e})",
-        "本计算与 PyTorch 的 scaled_dot_product_attention {verdict}：权重最大差异 {weights:.1e}（上限 {weights_limit:.0e}），"
-        "输出最大差异 {output:.1e}（上限 {output_limit:.0e}）",
+        "{weights} in weights (limit {weights_limit:.0e}), {output} in outputs (limit {output_limit:.0e})",
+        "本计算与 PyTorch 的 scaled_dot_product_attention {verdict}：权重最大差异 {weights}（上限 {weights_limit:.0e}），"
+        "输出最大差异 {output}（上限 {output_limit:.0e}）",
     ),
-    "explore.agreement": ("Agreement", "一致性"),
     "explore.agrees": ("agrees with", "一致"),
     "explore.disagrees": ("does NOT agree with", "不一致"),
-    "explore.pass": ("pass", "通过"),
-    "explore.fail": ("fail", "未通过"),
+    "explore.pass": ("Agreement: pass", "一致性：通过"),
+    "explore.fail": ("Agreement: fail", "一致性：未通过"),
     "explore.not_explanations": (
         "Attention weights show where a head reads from. They are not an explanation of what the model decides.",
         "注意力权重显示一个头从哪里读取，并不能解释模型为何这样判断。",

@@ -1,0 +1,146 @@
+"""The main job in a real browser: type a text, switch the computation, read the numbers out of what is drawn."""
+
+import numpy as np
+import pytest
+
+from attention_core.from_scratch import MaskChoice, ScratchConfig, run_from_scratch
+from attention_core.pretrained import Model, Switches
+
+pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("minilm_folder")]
+
+GRID = "explore_grid_chart"
+MOST_BYTES = 300_000  # of one switch at 12 heads x 32 tokens: websocket messages and media
+TEXT_OF_32 = "The quick brown fox jumps over the lazy dog while the old cat sleeps in the warm sun and the small birds now sing in the tall green trees."
+
+
+def grid(visitor) -> np.ndarray:
+    """(heads, q_len, k_len) weights as the browser holds them."""
+    tiles = [trace for trace in visitor.traces(GRID) if trace["type"] == "heatmap" and "Head" in trace.get("name", "")]
+    return np.array([trace["z"] for trace in tiles], dtype=np.float32)
+
+
+def changed(visitor, act) -> None:
+    """Does something that changes the grid, and waits until the new one is drawn."""
+    before = visitor.meta(GRID)
+    act()
+    visitor.page.wait_for_function(
+        """([selector, before]) => {
+             const plot = document.querySelector(selector);
+             return plot?._fullLayout && plot.layout.meta !== before && plot.querySelector('.heatmaplayer image');
+           }""",
+        arg=[f".st-key-{GRID} .js-plotly-plot", before],
+        timeout=30_000,
+    )
+    visitor.settle()
+
+
+def choose(visitor, label: str, option: str) -> None:
+    box = visitor.page.get_by_role("combobox", name=label, exact=True)
+    box.click()
+    visitor.page.get_by_role("option", name=option, exact=True).click()
+
+
+def expected(model: Model, text: str, layer: int = 0, **switches) -> np.ndarray:
+    run = model.run(text, switches=Switches(**switches))
+    return run.trace(run.calls[layer]).weights[0].numpy()
+
+
+def test_switches_on_a_real_model_change_what_is_drawn(visit, minilm):
+    visitor = visit()
+    page = visitor.page
+    text = page.get_by_role("textbox", name="Text")
+    text.fill("The bank of the river")
+    changed(visitor, lambda: text.press("Control+Enter"))
+    # What is drawn went through float32 JSON and back: exact.
+    np.testing.assert_array_equal(grid(visitor), expected(minilm, "The bank of the river"))
+
+    changed(visitor, lambda: page.get_by_role("radio", name="Off", exact=True).click())
+    np.testing.assert_array_equal(grid(visitor), expected(minilm, "The bank of the river", scaling=False))
+
+    changed(visitor, lambda: choose(visitor, "Mask", "Causal"))
+    drawn = grid(visitor)
+    np.testing.assert_array_equal(drawn, expected(minilm, "The bank of the river", scaling=False, mask="causal"))
+    assert not np.triu(drawn, 1).any()
+    assert "Differs from the model: scaling off, causal mask" in page.locator(".run-differs").inner_text()
+
+    changed(visitor, lambda: choose(visitor, "Layer", "4"))
+    np.testing.assert_array_equal(
+        grid(visitor), expected(minilm, "The bank of the river", 4, scaling=False, mask="causal")
+    )
+
+    changed(visitor, lambda: page.locator(".st-key-explore_reset_here button").click())
+    np.testing.assert_array_equal(grid(visitor), expected(minilm, "The bank of the river", 4))
+
+    page.reload()
+    visitor.settle()
+    assert text.input_value() == "The bank of the river"
+    np.testing.assert_array_equal(grid(visitor), expected(minilm, "The bank of the river", 4))
+
+
+def test_head_count_d_k_and_masks_of_the_core_from_scratch(visit):
+    visitor = visit("?source=from-scratch&text=one+two+three+four+two")
+    page = visitor.page
+
+    def core(**config) -> np.ndarray:
+        run = run_from_scratch("one two three four two", ScratchConfig(**{"d_k": 16, **config}))
+        return run.trace(run.calls[0]).weights[0].numpy()
+
+    np.testing.assert_array_equal(grid(visitor), core())
+    heads = page.get_by_role("slider", name="Heads", exact=True)
+    changed(visitor, lambda: heads.press("ArrowRight"))
+    np.testing.assert_array_equal(grid(visitor), core(num_heads=5))
+    d_k = page.get_by_role("slider", name="d_k: size of query and key")
+    changed(visitor, lambda: d_k.press("ArrowRight"))
+    np.testing.assert_array_equal(grid(visitor), core(num_heads=5, d_k=32))
+    changed(visitor, lambda: choose(visitor, "Mask", "Causal and padding"))
+    mask = MaskChoice("causal+padding", count=3)
+    drawn = grid(visitor)
+    np.testing.assert_array_equal(drawn, core(num_heads=5, d_k=32, mask=mask))
+    assert drawn.shape == (5, 8, 8) and not drawn[:, :, 5:].any()
+    changed(visitor, lambda: page.get_by_role("radio", name="Off", exact=True).click())
+    np.testing.assert_array_equal(grid(visitor), core(num_heads=5, d_k=32, mask=mask, scale="off"))
+
+
+def test_a_switch_is_light_on_the_wire(visit, minilm):
+    visitor = visit("?text=" + TEXT_OF_32.replace(" ", "+"))
+    sizes = []
+    for name in ("Off", "1/√d_k", "Off"):
+        visitor.forget_bytes()
+        changed(visitor, lambda name=name: visitor.page.get_by_role("radio", name=name, exact=True).click())
+        visitor.page.wait_for_timeout(300)
+        sizes.append(visitor.received)
+    assert grid(visitor).shape == (12, 32, 32)
+    assert 10_000 < max(sizes) <= MOST_BYTES
+
+
+def test_a_head_opens_by_a_click_on_its_name(visit):
+    visitor = visit()
+    plot = visitor.plot(GRID)
+    place = plot.evaluate(
+        """plot => {
+             const names = plot._fullData.find(trace => trace.type === 'scatter' && trace.customdata?.length > 5);
+             const point = plot.querySelectorAll('.scatterlayer .trace .points path')[5].getBoundingClientRect();
+             return [point.x + point.width / 2, point.y + point.height / 2];
+           }"""
+    )
+    visitor.page.mouse.click(*place)
+    visitor.page.wait_for_function("() => [...document.querySelectorAll('h3')].some(h => h.innerText === 'Head 5')")
+    visitor.settle()
+    assert "head=5" in visitor.page.url
+
+
+def test_two_visitors_with_different_switches_do_not_mix(visit, minilm):
+    first, second = visit("?text=the+cat+sat"), visit("?text=the+cat+sat&scaling=off")
+    changed(first, lambda: choose(first, "Mask", "Causal"))
+    changed(second, lambda: choose(second, "Layer", "2"))
+    np.testing.assert_array_equal(grid(first), expected(minilm, "the cat sat", mask="causal"))
+    np.testing.assert_array_equal(grid(second), expected(minilm, "the cat sat", 2, scaling=False))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1440, 390])
+def test_nothing_sticks_out(visit, scheme, width):
+    visitor = visit("?lang=zh", width=width, scheme=scheme)
+    visitor.plot(GRID)
+    assert visitor.page.evaluate("document.documentElement.scrollWidth") <= width
+    assert visitor.page.locator("[data-testid=stException]").count() == 0
