@@ -70,6 +70,16 @@ def test_without_any_python_the_remedy_is_named(project, tmp_path):
     assert "none found on PATH; install one" in done.stdout
 
 
+def test_the_first_python_that_is_new_enough_is_taken(project, tmp_path):
+    tools = tmp_path / "tools"
+    script(tools / "python3.11", "exit 1")  # a stub of a version manager, say
+    script(tools / "python3", 'echo "$@" >> calls.txt')
+    for tool in ("make", "sh", "touch"):
+        (tools / tool).symlink_to(shutil.which(tool) or tool)
+    subprocess.run([tools / "make", "install"], cwd=project, env={"PATH": str(tools)}, capture_output=True, timeout=60)
+    assert calls(project)[-1] == "-m venv .venv"
+
+
 def test_a_python_that_cannot_make_environments_names_the_package(project, tmp_path):
     python = script(tmp_path / "python3", 'case "$2" in *ensurepip*) exit 1;; esac')
     done = make(project, "install", f"PYTHON={python}")
@@ -103,9 +113,9 @@ def test_everything_is_tested_in_order_with_pytest_last(project):
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("broken", ["ruff", "pyright", "browser_setup", "fetch", "pytest"])
+@pytest.mark.parametrize("broken", ["ruff check", "ruff format", "pyright", "browser_setup", "fetch", "pytest"])
 def test_nothing_that_fails_is_passed_over(project, broken):
-    installed(project, f'case "$*" in *{broken}*) exit 1;; esac')
+    installed(project, f'case "$*" in *"{broken}"*) exit 1;; esac')
     assert make(project, "test").returncode != 0
     assert broken in calls(project)[-1]
 
