@@ -13,6 +13,11 @@ MOST_BYTES = 300_000  # of one switch at 12 heads x 32 tokens: websocket message
 TEXT_OF_32 = "The quick brown fox jumps over the lazy dog while the old cat sleeps in the warm sun and the small birds now sing in the tall green trees."
 
 
+def assert_drawn(drawn: np.ndarray, weights: np.ndarray) -> None:
+    """The figure sends float32 as it is; two processes may round a float32 dot product differently in the last place."""
+    np.testing.assert_allclose(drawn, weights, rtol=0, atol=1e-6)
+
+
 def grid(visitor) -> np.ndarray:
     """(heads, q_len, k_len) weights as the browser holds them."""
     tiles = [trace for trace in visitor.traces(GRID) if trace["type"] == "heatmap" and "Head" in trace.get("name", "")]
@@ -51,30 +56,27 @@ def test_switches_on_a_real_model_change_what_is_drawn(visit, minilm):
     text = page.get_by_role("textbox", name="Text")
     text.fill("The bank of the river")
     changed(visitor, lambda: text.press("Control+Enter"))
-    # What is drawn went through float32 JSON and back: exact.
-    np.testing.assert_array_equal(grid(visitor), expected(minilm, "The bank of the river"))
+    assert_drawn(grid(visitor), expected(minilm, "The bank of the river"))
 
     changed(visitor, lambda: page.get_by_role("radio", name="Off", exact=True).click())
-    np.testing.assert_array_equal(grid(visitor), expected(minilm, "The bank of the river", scaling=False))
+    assert_drawn(grid(visitor), expected(minilm, "The bank of the river", scaling=False))
 
     changed(visitor, lambda: choose(visitor, "Mask", "Causal"))
     drawn = grid(visitor)
-    np.testing.assert_array_equal(drawn, expected(minilm, "The bank of the river", scaling=False, mask="causal"))
+    assert_drawn(drawn, expected(minilm, "The bank of the river", scaling=False, mask="causal"))
     assert not np.triu(drawn, 1).any()
     assert "Differs from the model: scaling off, causal mask" in page.locator(".run-differs").inner_text()
 
     changed(visitor, lambda: choose(visitor, "Layer", "4"))
-    np.testing.assert_array_equal(
-        grid(visitor), expected(minilm, "The bank of the river", 4, scaling=False, mask="causal")
-    )
+    assert_drawn(grid(visitor), expected(minilm, "The bank of the river", 4, scaling=False, mask="causal"))
 
     changed(visitor, lambda: page.locator(".st-key-explore_reset_here button").click())
-    np.testing.assert_array_equal(grid(visitor), expected(minilm, "The bank of the river", 4))
+    assert_drawn(grid(visitor), expected(minilm, "The bank of the river", 4))
 
     page.reload()
     visitor.settle()
     assert text.input_value() == "The bank of the river"
-    np.testing.assert_array_equal(grid(visitor), expected(minilm, "The bank of the river", 4))
+    assert_drawn(grid(visitor), expected(minilm, "The bank of the river", 4))
 
 
 def test_head_count_d_k_and_masks_of_the_core_from_scratch(visit):
@@ -85,20 +87,20 @@ def test_head_count_d_k_and_masks_of_the_core_from_scratch(visit):
         run = run_from_scratch("one two three four two", ScratchConfig(**{"d_k": 16, **config}))
         return run.trace(run.calls[0]).weights[0].numpy()
 
-    np.testing.assert_array_equal(grid(visitor), core())
+    assert_drawn(grid(visitor), core())
     heads = page.get_by_role("slider", name="Heads", exact=True)
     changed(visitor, lambda: heads.press("ArrowRight"))
-    np.testing.assert_array_equal(grid(visitor), core(num_heads=5))
+    assert_drawn(grid(visitor), core(num_heads=5))
     d_k = page.get_by_role("slider", name="d_k: size of query and key")
     changed(visitor, lambda: d_k.press("ArrowRight"))
-    np.testing.assert_array_equal(grid(visitor), core(num_heads=5, d_k=32))
+    assert_drawn(grid(visitor), core(num_heads=5, d_k=32))
     changed(visitor, lambda: choose(visitor, "Mask", "Causal and padding"))
     mask = MaskChoice("causal+padding", count=3)
     drawn = grid(visitor)
-    np.testing.assert_array_equal(drawn, core(num_heads=5, d_k=32, mask=mask))
+    assert_drawn(drawn, core(num_heads=5, d_k=32, mask=mask))
     assert drawn.shape == (5, 8, 8) and not drawn[:, :, 5:].any()
     changed(visitor, lambda: page.get_by_role("radio", name="Off", exact=True).click())
-    np.testing.assert_array_equal(grid(visitor), core(num_heads=5, d_k=32, mask=mask, scale="off"))
+    assert_drawn(grid(visitor), core(num_heads=5, d_k=32, mask=mask, scale="off"))
 
 
 def test_a_switch_is_light_on_the_wire(visit, minilm):
@@ -133,8 +135,8 @@ def test_two_visitors_with_different_switches_do_not_mix(visit, minilm):
     first, second = visit("?text=the+cat+sat"), visit("?text=the+cat+sat&scaling=off")
     changed(first, lambda: choose(first, "Mask", "Causal"))
     changed(second, lambda: choose(second, "Layer", "2"))
-    np.testing.assert_array_equal(grid(first), expected(minilm, "the cat sat", mask="causal"))
-    np.testing.assert_array_equal(grid(second), expected(minilm, "the cat sat", 2, scaling=False))
+    assert_drawn(grid(first), expected(minilm, "the cat sat", mask="causal"))
+    assert_drawn(grid(second), expected(minilm, "the cat sat", 2, scaling=False))
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
