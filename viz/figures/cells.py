@@ -1,6 +1,5 @@
 """Parts that the grid and the single head share: checked inputs, hover texts, cells without a number, the legend."""
 
-import unicodedata
 from collections.abc import Sequence
 
 import numpy as np
@@ -191,6 +190,5 @@ def label_width(labels: Sequence[str], *, size: float) -> int:
         text = label.rpartition('">')[2].removesuffix("</span>") if label.startswith("<span") else label
         for entity in ("&amp;", "&lt;", "&gt;", "&#36;", "&#35;", "&#37;"):
             text = text.replace(entity, "w")
-        seen = "".join(char for char in text if char.isascii() or unicodedata.category(char) != "Cf")
-        widest = max(widest, display_width(seen))
+        widest = max(widest, display_width(text))
     return int(widest * size * 0.58) + 8

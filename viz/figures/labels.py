@@ -310,4 +310,6 @@ def _cut(text: str, width: int) -> str:
 
 
 def _width(cluster: str) -> int:
+    if unicodedata.category(cluster[0]) == "Cf":
+        return 0
     return 2 if unicodedata.east_asian_width(cluster[0]) in "WF" or "\ufe0f" in cluster else 1
