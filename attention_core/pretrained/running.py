@@ -39,7 +39,6 @@ class Traits:
         first_position: number of the first position.
         pooled: it answers with the mean of its last states, at unit length.
         limit: most tokens it can read; None where there is no limit.
-        width: size of its hidden states.
         vocabulary: number of token ids that it has a vector for.
     """
 
@@ -47,7 +46,6 @@ class Traits:
     first_position: int
     pooled: bool
     limit: int | None
-    width: int
     vocabulary: int
 
 
@@ -84,11 +82,11 @@ class Model:
         self._agreements: OrderedDict[tuple[object, ...], Agreement] = OrderedDict()
         self._agreements_guard = threading.Lock()
         self.limit = traits.limit
-        self.width = traits.width
         self.parameters = sum(p.numel() for p in module.parameters())
         probe = Recording()
         two = torch.zeros(1, 2, dtype=torch.int64)
-        self._forward(module, {"input_ids": two, "attention_mask": torch.ones_like(two)}, probe)
+        probed = self._forward(module, {"input_ids": two, "attention_mask": torch.ones_like(two)}, probe)
+        self.width: int = probed.last_hidden_state.shape[-1]
         self.calls: tuple[Call, ...] = tuple(probe.calls)
         self.heads: Mapping[str, int] = probe.heads
         self.kind: CallKind = probe.calls[0].kind if probe.calls else "encoder"

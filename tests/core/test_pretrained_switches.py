@@ -13,7 +13,7 @@ from torch.testing import assert_close
 
 from attention_core import masks
 from attention_core.pretrained import Model, Switches, load
-from attention_core.pretrained.backend import IMPLEMENTATION, Recording, recording, register
+from attention_core.pretrained.backend import IMPLEMENTATION, Recording, attention, recording, register
 
 SHORT, LONG = "the cat sat", "my old dog looked at the red hat and a mat there"
 
@@ -154,6 +154,10 @@ def test_mask_none_lets_everything_be_read(model_of: Callable[[str], Model], sid
         run = model_of(family).run([SHORT, LONG], padding_side=side, switches=Switches(mask="none"))
         assert allowed(run).all()
         assert (weights(run) > 0).all()
+        neutral = model_of(family).run([SHORT, LONG], padding_side=side)
+        for name, given in run.inputs.items():  # what was meant is still there, so that the leak shows as one
+            assert torch.equal(given.intended, neutral.inputs[name].allowed)
+            assert neutral.inputs[name].intended is neutral.inputs[name].allowed
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
@@ -288,3 +292,29 @@ def test_head_off_equals_zeroed_columns_of_the_output_projection(
     assert (run.output - model.run(LONG).output).abs().max() > 0.01
     assert torch.equal(weights(run, 1), weights(model.run(LONG), 1))  # the weights of a head that is off stay on show
     assert run.heads_off == {(name, 0), (name, 2)}
+
+
+def test_recorded_tensors_are_nobody_elses() -> None:
+    generator = torch.Generator().manual_seed(11)
+    query, key, value = (torch.randn(2, 3, 5, 7, generator=generator).requires_grad_() for _ in range(3))
+    mask = torch.ones(2, 1, 5, 5, dtype=torch.bool)
+    record = Recording()
+    with recording(record):
+        attention(torch.nn.Identity(), query, key, value, mask)
+    given = record.inputs["encoder.0"]
+    before = given.trace().weights
+    with torch.no_grad():
+        for tensor in (query, key, value):
+            tensor.zero_()
+    mask.zero_()
+    after = given.trace().weights
+    assert before is not None and after is not None
+    assert torch.equal(before, after)
+    assert given.allowed.all()
+    assert not any(t.requires_grad for t in (given.query, given.key, given.value))
+
+
+def test_training_is_refused() -> None:
+    x = torch.ones(1, 1, 2, 3)
+    with pytest.raises(RuntimeError, match=r"dropout must be 0: got 0.1; call model.eval\(\)"):
+        attention(torch.nn.Identity(), x, x, x, None, dropout=0.1)
