@@ -88,10 +88,10 @@ def test_head_count_d_k_and_masks_of_the_core_from_scratch(visit):
         return run.trace(run.calls[0]).weights[0].numpy()
 
     assert_drawn(grid(visitor), core())
-    heads = page.get_by_role("slider", name="Heads", exact=True)
+    heads = page.locator(".st-key-explore_heads input[type=range]")
     changed(visitor, lambda: heads.press("ArrowRight"))
     assert_drawn(grid(visitor), core(num_heads=5))
-    d_k = page.get_by_role("slider", name="d_k: size of query and key")
+    d_k = page.locator(".st-key-explore_d_k input[type=range]")
     changed(visitor, lambda: d_k.press("ArrowRight"))
     assert_drawn(grid(visitor), core(num_heads=5, d_k=32))
     changed(visitor, lambda: choose(visitor, "Mask", "Causal and padding"))
