@@ -50,7 +50,8 @@ unit: $(TESTS_READY) ## the tests that need neither a browser nor a quiet machin
 	$(PY) -m pytest --ignore=tests/browser --ignore=tests/benchmarks
 
 bench: $(TESTS_READY) ## what the core costs beside plain PyTorch (the figures of the README)
-	@for bench in tests/benchmarks/bench_*.py; do echo "$$bench"; $(PY) "$$bench" || exit 1; done
+	@failed=0; for bench in tests/benchmarks/bench_*.py; do \
+		echo "$$bench"; $(PY) "$$bench" || failed=1; done; exit $$failed
 
 format: $(TESTS_READY) ## lay the code out as `make lint` wants it
 	$(PY) -m ruff check --fix
