@@ -52,8 +52,8 @@ def ticks(page: Page, axis: str) -> list[str]:
     return [seen(text) for _, text in sorted(found)]
 
 
-def hover(page: Page, x: int, y: int) -> list[str]:
-    """Lines of the hover label over the cell at these places of the axes."""
+def move_to(page: Page, x: float, y: float) -> None:
+    """Puts the mouse at these places of the axes, after nothing was under it."""
     place = page.evaluate(
         """([x, y]) => {
             const gd = document.querySelector('.js-plotly-plot'), box = gd.getBoundingClientRect();
@@ -65,6 +65,11 @@ def hover(page: Page, x: int, y: int) -> list[str]:
     page.mouse.move(5, 5)
     page.wait_for_function("() => !document.querySelector('.hoverlayer .hovertext')")
     page.mouse.move(*place)
+
+
+def hover(page: Page, x: int, y: int) -> list[str]:
+    """Lines of the hover label over the cell at these places of the axes."""
+    move_to(page, x, y)
     page.wait_for_selector(".hoverlayer .hovertext text.nums", state="attached")
     return page.evaluate(
         """() => {
@@ -149,6 +154,10 @@ def test_the_grid_names_head_tokens_weight_and_mask_of_each_cell(page: Page, str
     assert leak[5] == "may attend: leak"
     left, top = starts[4]
     assert hover(page, left + 1, top + 5)[3] == "weight: NaN"
+    left, top = starts[0]
+    move_to(page, left + length + 0.4, top + 4)  # between two maps: no cell, so nothing may be said
+    page.wait_for_timeout(300)
+    assert page.locator(".hoverlayer .hovertext").count() == 0
     assert page.evaluate("() => document.querySelector('.js-plotly-plot').layout.meta") == "grid"
 
 
