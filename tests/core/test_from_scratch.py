@@ -79,6 +79,11 @@ def test_a_run_is_repeatable_and_moves_with_the_seed():
     one, same = run_from_scratch(FIVE, ScratchConfig(seed=3)), run_from_scratch(FIVE, ScratchConfig(seed=3))
     assert torch.equal(one.output, same.output)
     assert not torch.equal(one.output, run_from_scratch(FIVE, ScratchConfig(seed=4)).output)
+    first, second = attention_module(ScratchConfig(), 0), attention_module(ScratchConfig(), 1)
+    other = attention_module(ScratchConfig(seed=1), 0)
+    for name, weight in first.named_parameters():
+        assert not torch.equal(weight, second.get_parameter(name)), name
+        assert not torch.equal(weight, other.get_parameter(name)), name
 
 
 def test_a_typed_pad_token_is_a_word_like_any_other():
@@ -151,6 +156,11 @@ def test_each_position_encoding_changes_the_run_in_its_place():
     assert encoder is not None and decoder is not None
     assert not torch.equal(encoder[..., 0, 1], encoder[..., 0, 2])  # an encoder tells later keys apart
     assert torch.equal(decoder[..., 0, 1], decoder[..., 0, 2])  # a decoder never sees them
+    distance = (torch.arange(5)[:, None] - torch.arange(5)).abs()
+    slopes = torch.tensor([2**-2, 2**-4, 2**-6, 2**-8]).reshape(1, 4, 1, 1)
+    alibi = runs["alibi"].bias
+    assert alibi is not None
+    assert_close(alibi, -slopes * distance)
     # a rotation leaves lengths alone
     assert_close(runs["rotary"].query.norm(dim=-1), runs["none"].query.norm(dim=-1))
 
@@ -239,7 +249,8 @@ DRAWINGS = {
 def test_masks_as_drawings(mask: MaskChoice):
     run = run_from_scratch(FIVE, ScratchConfig(mask=mask))
     assert drawing(run) == DRAWINGS[mask]
-    assert run.calls[0].kind == ("decoder" if mask.causal else "encoder")
+    decoder = mask.kind in ("causal", "prefix") or ("causal", True) in mask.parameters
+    assert run.calls[0].kind == ("decoder" if decoder else "encoder")
 
 
 PADDED = {
@@ -375,15 +386,14 @@ def test_other_things_than_texts_are_refused():
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("kind", MASK_PARAMETERS)
 def test_every_mask_agrees_with_torch(kind: str, dtype: str):
-    for position in POSITIONS:
-        for scale in ("default", "off"):
-            config = ScratchConfig(
-                mask=MaskChoice(kind), position=position, dtype=dtype, scale=scale, num_kv_heads=2, d_k=32, d_v=5
-            )
-            agreement = run_from_scratch(["One two. Three four!", "Hi."], config).agreement
-            assert agreement is not None
-            assert agreement.passed, (position, scale, agreement)
-            assert agreement.reference == "torch scaled_dot_product_attention"
+    for position, scale in zip(POSITIONS, ("off", "default") * 3, strict=True):
+        config = ScratchConfig(
+            mask=MaskChoice(kind), position=position, dtype=dtype, scale=scale, num_kv_heads=2, d_k=32, d_v=5
+        )
+        agreement = run_from_scratch(["One two. Three four!", "Hi."], config).agreement
+        assert agreement is not None
+        assert agreement.passed, (position, scale, agreement)
+        assert agreement.reference == "torch scaled_dot_product_attention"
 
 
 def test_agreement_sees_a_difference(monkeypatch: pytest.MonkeyPatch):
