@@ -123,6 +123,7 @@ def figure(data: list[dict], layout: dict, *, height: int, margin: dict, revisio
         "font": {"size": FONT_SIZE},
         "hovermode": "closest",
         "hoverlabel": {"font": {"size": FONT_SIZE}, "align": "left"},
+        "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": "rgba(128,128,128,0.7)", "activecolor": ACCENT},
         "meta": revision,
     }
     return go.Figure({"data": data, "layout": common | layout})
