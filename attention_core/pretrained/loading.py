@@ -170,7 +170,7 @@ def _load_module(source: str, name: str) -> Any:
         raise LoadError(
             "unsupported", name, f"a model must be an encoder or a decoder: {name} is both; load one of its kind"
         )
-    config.output_attentions = False  # refused beside an implementation of our own, and never needed
+    config.output_attentions = False  # else every run collects them, with hooks that stay
     config.use_cache = False
     try:
         module, told = AutoModel.from_pretrained(

@@ -181,8 +181,10 @@ def test_models_that_need_more_than_text_are_refused(tmp_path: Path) -> None:
 def test_settings_saved_in_the_config_do_not_matter(folder: Path) -> None:
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps({**config, "output_attentions": True, "use_cache": True}))
-    run = load(folder).run("the cat sat")
+    model = load(folder)
+    run = model.run("the cat sat")
     assert run.agreement is not None and run.agreement.passed
+    assert not any(part._forward_hooks for part in model._module.modules())  # what collecting attentions would leave
 
 
 def test_once_makes_each_thing_once_and_forgets_failures() -> None:
