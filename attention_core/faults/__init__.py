@@ -1,0 +1,6 @@
+"""Known attention bugs, each committed for real: the catalogue that the doctor, the zoo and the lessons draw on."""
+
+from attention_core.faults.catalogue import CATALOGUE, commit
+from attention_core.faults.situation import CannotCommit, Fault, Outcome, Situation, correct
+
+__all__ = ["CATALOGUE", "CannotCommit", "Fault", "Outcome", "Situation", "commit", "correct"]
