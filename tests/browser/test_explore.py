@@ -10,11 +10,14 @@ pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("minilm_folder")]
 
 GRID = "explore_grid_chart"
 MOST_BYTES = 300_000  # of one switch at 12 heads x 32 tokens: websocket messages and media
-TEXT_OF_32 = "The quick brown fox jumps over the lazy dog while the old cat sleeps in the warm sun and the small birds now sing in the tall green trees."
+TEXT_OF_32 = (
+    "The quick brown fox jumps over the lazy dog while the old cat sleeps in the warm sun and the small birds now sing "
+    "in the tall green trees."
+)
 
 
 def assert_drawn(drawn: np.ndarray, weights: np.ndarray) -> None:
-    """The figure sends float32 as it is; two processes may round a float32 dot product differently in the last place."""
+    """The figure sends float32 as it is; two processes may round a dot product differently in the last place."""
     np.testing.assert_allclose(drawn, weights, rtol=0, atol=1e-6)
 
 

@@ -27,7 +27,6 @@ from viz.services.models import ModelError, bring_model, download_megabytes
 from viz.services.views import CallView
 from viz.text import DEFAULT_LANGUAGE, language, t, template
 
-GRID_TOKENS = 256
 CHART = {
     "displaylogo": False,
     "modeBarButtonsToRemove": ["sendChartToCloud", "lasso2d", "select2d", "autoScale2d"],
@@ -131,9 +130,6 @@ def verdicts(shown: CallView) -> None:
 def all_heads(request: Request, made: Run, shown: CallView) -> None:
     """All heads of the layer in one figure."""
     st.subheader(t("explore.grid"))
-    if max(shown.weights.shape[1:]) > GRID_TOKENS:
-        st.info(t("explore.grid_large", limit=GRID_TOKENS))
-        return
     figure = head_grid(
         shown.weights,
         query_tokens=_labels(shown.query_tokens),
@@ -207,6 +203,7 @@ def one_head(made: Run, shown: CallView) -> None:
             shown.weights[head],
             query_tokens=_labels(shown.query_tokens),
             key_tokens=_labels(shown.key_tokens),
+            allowed=shown.allowed[head],
             words=figure_words(),
         )
         st.dataframe(rows, hide_index=True)

@@ -308,10 +308,6 @@ TEXTS: dict[str, tuple[str, str]] = {
         "Heatmaps of attention weights of {heads} heads; rows are queries, columns are keys. The table below names the top keys.",
         "{heads} 个头的注意力权重热图；行为查询，列为键。下方表格列出权重最高的键。",
     ),
-    "explore.grid_large": (
-        "Above {limit} tokens a grid of all heads would not be readable, so only the chosen head is drawn.",
-        "超过 {limit} 个词元时，所有头的网格无法辨认，因此只画出所选的头。",
-    ),
     "explore.head": ("Head", "头"),
     "explore.head_help": (
         "Which head is enlarged below the grid, counted from 0.",
