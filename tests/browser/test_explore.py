@@ -149,3 +149,14 @@ def test_nothing_sticks_out(visit, scheme, width):
     visitor.plot(GRID)
     assert visitor.page.evaluate("document.documentElement.scrollWidth") <= width
     assert visitor.page.locator("[data-testid=stException]").count() == 0
+
+
+def test_c153_nothing_is_fetched_from_elsewhere(visit):
+    visitor = visit()
+    visitor.plot(GRID)
+    asked: list[str] = []
+    visitor.page.route("**/*", lambda route: (asked.append(route.request.url), route.continue_()))
+    visitor.page.reload()
+    visitor.settle()
+    visitor.plot(GRID)
+    assert asked and all(url.startswith(visitor.server) for url in asked)

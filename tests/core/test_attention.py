@@ -228,6 +228,28 @@ def test_two_axes_are_enough_and_leading_axes_broadcast() -> None:
     torch.testing.assert_close(single.output, whole.output[1, 2], rtol=1e-6, atol=1e-6)
 
 
+def test_masks_fit_the_keys_that_a_shared_query_meets() -> None:
+    query, key, value = normal((5, 11), (2, 3, 7, 11), (2, 3, 7, 13))
+    allowed = masks.padding([4, 6], 7)
+    trace = scaled_dot_product_attention(query, key, value, allowed=allowed)
+    whole = scaled_dot_product_attention(query.expand(2, 3, 5, 11), key, value, allowed=allowed)
+    torch.testing.assert_close(trace.weights, whole.weights, rtol=1e-6, atol=1e-6)  # another matmul kernel
+
+
+def test_no_nan_on_the_way_back_from_empty_rows() -> None:
+    # the final gradients could hide it: anomaly detection looks at every step, and a sink of -inf has no mask behind it
+    tensors = [t.requires_grad_() for t in normal((2, 3, 5, 11), (2, 3, 7, 11), (2, 3, 7, 13))]
+    sinks = torch.tensor([0.0, -math.inf, 1.0], requires_grad=True)
+    allowed = masks.causal(5, 7).clone()
+    allowed[3] = False
+    with torch.autograd.set_detect_anomaly(True):
+        trace = scaled_dot_product_attention(*tensors, allowed=allowed, sinks=sinks)
+        gradients = torch.autograd.grad(trace.output.square().sum(), [*tensors, sinks])
+        plain = scaled_dot_product_attention(*tensors, allowed=allowed)
+        gradients += torch.autograd.grad(plain.output.square().sum(), tensors)
+    assert all(torch.isfinite(gradient).all() for gradient in gradients)
+
+
 def test_inputs_are_left_as_they_were() -> None:
     query, key, value = normal((2, 3, 5, 11), (2, 3, 7, 11), (2, 3, 7, 13))
     key[:, :, 6] = math.nan

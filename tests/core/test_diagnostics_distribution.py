@@ -26,7 +26,7 @@ def random_weights(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float6
     return logits.softmax(dim=-1).to(dtype)
 
 
-def test_entropy_takes_zero_log_zero_as_zero_and_an_empty_row_as_unknown():
+def test_c130_entropy_takes_zero_log_zero_as_zero_and_an_empty_row_as_unknown():
     assert_close(attention_entropy(ROWS)[0, 0], torch.tensor([math.log(2), 0.0, NAN]), equal_nan=True)
     assert_close(attention_entropy(ROWS, allowed=ALLOWED)[0, 0], torch.tensor([math.log(2), 0.0, NAN]), equal_nan=True)
 

@@ -13,7 +13,7 @@ def normal(*shape: int, seed: int) -> Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
-def test_rollout_divides_rows_not_columns():
+def test_c131_rollout_divides_rows_not_columns():
     fused = torch.tensor([[0.6, 0.6], [0.2, 0.8]])
     expected = torch.tensor([[0.8 / 1.1, 0.3 / 1.1], [0.1, 0.9]])
     assert_close(rollout([fused]), expected)
@@ -48,7 +48,7 @@ def test_rollout_refuses_what_it_cannot_multiply():
 PIECES = torch.tensor([[0.2, 0.3, 0.5], [0.6, 0.2, 0.2], [0.1, 0.1, 0.8]])  # un | ##do | it
 
 
-def test_words_sum_over_key_pieces_and_average_over_query_pieces():
+def test_c132_words_sum_over_key_pieces_and_average_over_query_pieces():
     assert_close(merge_words(PIECES, [0, 0, 1]), torch.tensor([[0.65, 0.35], [0.20, 0.80]]))
 
 

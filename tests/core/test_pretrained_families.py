@@ -205,3 +205,12 @@ def test_a_model_with_attention_of_its_own_is_refused(tiny_folder: Callable[...,
     with pytest.raises(LoadError, match=r"attention interface: .* keeps its own; record it with") as caught:
         load(tiny_folder(family, **sizes))
     assert caught.value.code == "unsupported"
+
+
+def test_c175_a_module_called_three_times_has_three_recordings(folder_of: Callable[[str], Path]) -> None:
+    run = load(folder_of("Albert")).run(LONG)
+    assert [call.layer for call in run.calls] == [0, 1, 2]
+    outputs = [run.trace(call).output for call in run.calls]
+    for earlier, later in ((0, 1), (1, 2), (0, 2)):
+        assert (outputs[earlier] - outputs[later]).abs().max() > 1e-3
+    assert run.agreement is not None and run.agreement.passed  # each against its own call of the model
