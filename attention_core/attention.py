@@ -92,7 +92,7 @@ def scaled_dot_product_attention(
         scale: factor on the scores; None means 1 / sqrt(d_k).
         softcap: bound on the absolute scaled score, > 0; None means no bound.
         enable_gqa: repeat each key/value head for its group of consecutive query heads.
-        keep: names of the stages to hold; ``output``, ``allowed`` and ``scale`` are always there.
+        keep: names of the stages to hold, or one name; ``output``, ``allowed`` and ``scale`` are always there.
 
     Returns:
         AttentionTrace.
