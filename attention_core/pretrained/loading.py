@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import torch
-from torch import nn
 
 from attention_core.pretrained import fetching
 from attention_core.pretrained.backend import IMPLEMENTATION, register
@@ -144,17 +143,15 @@ def _build(source: str, name: str, entry: CatalogEntry | None) -> Model:
             reader=reader,
             traits=_traits(module, reader, source, entry),
         )
-    except KeyError as error:  # some architectures look the implementation up in a table of their own
-        raise _unsupported(name, module) from error
-    except (ValueError, TypeError, AttributeError, NotImplementedError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, NotImplementedError) as error:
         raise LoadError(
             "unsupported",
             name,
             f"a model must run on token ids alone: {type(module).__name__} does not ({_first_line(error)}); "
             "load its text part by itself",
         ) from error
-    if not model.calls:
-        raise _unsupported(name, module)
+    if not model.calls:  # others take any name for an implementation and go on as ever: only counting tells
+        raise _unsupported(name, type(module).__name__)
     return model
 
 
@@ -197,6 +194,8 @@ def _load_module(source: str, name: str) -> Any:
             "damaged", name, f"the weights of {name} must be whole: {_first_line(error)}; get them again"
         ) from error
     except (ValueError, KeyError) as error:
+        if isinstance(error, KeyError) and error.args == (IMPLEMENTATION,):  # looked up in a table of its own
+            raise _unsupported(name, type(config).__name__.removesuffix("Config")) from error
         raise LoadError(
             "unsupported", name, f"transformers must know how to run {name}: {_first_line(error)}"
         ) from error
@@ -209,8 +208,6 @@ def _load_module(source: str, name: str) -> Any:
         )
     if getattr(module, "main_input_name", "input_ids") != "input_ids":
         raise LoadError("unsupported", name, f"a model must read text: {name} reads {module.main_input_name}")
-    if not type(module)._can_set_attn_implementation():
-        raise _unsupported(name, module)
     return module.eval().requires_grad_(False)
 
 
@@ -270,11 +267,11 @@ def _traits(module: Any, reader: TextReader, source: str, entry: CatalogEntry | 
     )
 
 
-def _unsupported(name: str, module: nn.Module) -> LoadError:
+def _unsupported(name: str, kind: str) -> LoadError:
     return LoadError(
         "unsupported",
         name,
-        f"a model must call its attention through transformers' attention interface: {type(module).__name__} keeps its "
+        f"a model must call its attention through transformers' attention interface: {kind} keeps its "
         "own; record it with attention_core.capture instead",
     )
 

@@ -199,7 +199,7 @@ def test_position_bias_of_t5(tiny_folder: Callable[..., Path]) -> None:
         assert_close(a[:, :, :5], b[:, :, :5], atol=1e-5, rtol=0)  # float32 roundings of weights up to 1
 
 
-@pytest.mark.parametrize("family", ["Bloom", "MPNet"])
+@pytest.mark.parametrize("family", ["Bloom", "MPNet", "Falcon"])
 def test_a_model_with_attention_of_its_own_is_refused(tiny_folder: Callable[..., Path], family: str) -> None:
     sizes = {"hidden_size": 36, "n_head": 3, "n_layer": 1, "num_attention_heads": 3, "num_hidden_layers": 1}
     with pytest.raises(LoadError, match=r"attention interface: .* keeps its own; record it with") as caught:
