@@ -22,7 +22,7 @@ from viz.services.attention import (
 )
 from viz.services.examples import examples
 from viz.services.models import ModelError, loaded_model, model_is_here, model_names
-from viz.services.views import view
+from viz.services.views import statistics, view
 from viz.text import t
 
 _STYLES = Path(__file__).resolve().parents[2] / "assets" / "styles" / "explore.css"
@@ -113,6 +113,6 @@ def _picture(request: Request, made: Run, model: Model | None) -> None:
     sections.verdicts(shown)
     sections.all_heads(request, made, shown)
     sections.one_head(made, shown)
-    sections.diagnostics(shown)
+    sections.diagnostics(statistics(request, call.name, shown.sample))
     if isinstance(request, ModelRequest):
         sections.answer(request)

@@ -24,7 +24,7 @@ from viz.pages.explore_controls import head_title
 from viz.pages.explore_state import clamp, get, key, put
 from viz.services.attention import SCRATCH, ModelRequest, Request, embedding_cosines, revision
 from viz.services.models import ModelError, bring_model, download_megabytes
-from viz.services.views import CallView
+from viz.services.views import CallView, Statistics
 from viz.text import DEFAULT_LANGUAGE, language, t, template
 
 CHART = {
@@ -209,7 +209,7 @@ def one_head(made: Run, shown: CallView) -> None:
         st.dataframe(rows, hide_index=True)
 
 
-def diagnostics(shown: CallView) -> None:
+def diagnostics(shown: Statistics) -> None:
     """Variance of the scores against theory, what it does to softmax, and the numbers of each head."""
     st.subheader(t("explore.diagnostics"))
     gap, numbers, words = shown.gap, shown.numbers, figure_words()
@@ -229,7 +229,7 @@ def diagnostics(shown: CallView) -> None:
         column.plotly_chart(figure, key=key(f"{name}_chart"), config=CHART, alt=t(f"explore.{name}_alt"))
     st.caption(t("explore.theory", gap=gap.gap, means=gap.means, covariance=gap.covariance, pairing=gap.pairing))
     with st.expander(t("explore.numbers")):
-        columns = {t("column.head"): list(range(shown.heads))}
+        columns = {t("column.head"): list(range(len(numbers["raw_variance"])))}
         columns |= {t(f"column.{name}"): values for name, values in numbers.items()}
         st.dataframe(columns, hide_index=True)
 

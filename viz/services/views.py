@@ -44,6 +44,25 @@ class VarianceGap:
 
 
 @dataclass(frozen=True, eq=False)
+class Statistics:
+    """Numbers of the heads of one call and sample.
+
+    Attributes:
+        numbers: name -> (heads,) float64; NaN where there is none. The gradients only on short texts.
+        gap: means over heads.
+        raw_scores, scaled_scores: the scores of allowed pairs of all heads, raw and times a factor: the one that was
+            applied, or the model's own where scaling is off.
+        scaling_on: False where the run left out the scaling.
+    """
+
+    numbers: Mapping[str, np.ndarray]
+    gap: VarianceGap
+    raw_scores: np.ndarray
+    scaled_scores: np.ndarray
+    scaling_on: bool
+
+
+@dataclass(frozen=True, eq=False)
 class CallView:
     """One call, one sample, as arrays that nobody writes to.
 
@@ -54,11 +73,6 @@ class CallView:
         intended: likewise, the mask that was meant (the model's own, whatever the switches did to it).
         query_tokens, key_tokens: of the rows and columns.
         checks: the verdict of the rows of this sample.
-        numbers: name -> (heads,) float64; NaN where there is none. The gradients only on short texts.
-        gap: of this sample's scores.
-        raw_scores, scaled_scores: the scores of allowed pairs of all heads, raw and times a factor: the one that was
-            applied, or the model's own where scaling is off.
-        scaling_on: False where the run left out the scaling.
         d_k, d_v, kv_heads: sizes.
     """
 
@@ -73,11 +87,6 @@ class CallView:
     query_tokens: tuple[Token, ...]
     key_tokens: tuple[Token, ...]
     checks: tuple[RowCheck, ...]
-    numbers: Mapping[str, np.ndarray]
-    gap: VarianceGap
-    raw_scores: np.ndarray
-    scaled_scores: np.ndarray
-    scaling_on: bool
     d_k: int
     d_v: int
     kv_heads: int
@@ -99,22 +108,15 @@ def view(request: Request, call_name: str, sample: int) -> CallView:
         KeyError: if the run has no such call.
         IndexError: if it has no such sample.
     """
-    made = run(request)
-    return _view(made, made.call(call_name), sample, scaling_on=request.scaling)
-
-
-def _view(made: Run, call: Call, sample: int, *, scaling_on: bool) -> CallView:
+    made, call, inputs = _inputs(request, call_name, sample)
     query_tokens, key_tokens = made.query_tokens(call)[sample], made.key_tokens(call)[sample]
-    inputs = _one_sample(made.inputs[call.name], sample)
     trace = inputs.trace()
-    padded_queries, padded_keys = _padding(query_tokens), _padding(key_tokens)
     scores, scaled, logits, weights = _stages(trace)
     shape = weights.shape  # (1, heads, q_len, k_len)
     intended = inputs.intended.expand(shape)
-    checks = row_checks(trace, intended=intended, padded_keys=padded_keys, padded_queries=padded_queries)
-    factor = trace.scale if scaling_on else inputs.own_scale
-    numbers, gap = _numbers(trace, inputs, factor, ~padded_queries)
-    counted = torch.isfinite(logits) & ~padded_queries[:, None, :, None]
+    checks = row_checks(
+        trace, intended=intended, padded_keys=_padding(key_tokens), padded_queries=_padding(query_tokens)
+    )
     return CallView(
         call=call,
         sample=sample,
@@ -127,15 +129,39 @@ def _view(made: Run, call: Call, sample: int, *, scaling_on: bool) -> CallView:
         query_tokens=query_tokens,
         key_tokens=key_tokens,
         checks=checks,
-        numbers=numbers,
-        gap=gap,
-        raw_scores=_frozen(scores[counted].float().numpy()),
-        scaled_scores=_frozen((scores[counted] * factor).float().numpy()),
-        scaling_on=scaling_on,
         d_k=inputs.query.shape[-1],
         d_v=inputs.value.shape[-1],
         kv_heads=inputs.key.shape[-3],
     )
+
+
+@lru_cache(maxsize=6)
+def statistics(request: Request, call_name: str, sample: int) -> Statistics:
+    """The numbers of the heads of one call and sample; apart from the view, whose pictures need not wait for them.
+
+    Raises:
+        KeyError, IndexError: as ``view``.
+    """
+    made, call, inputs = _inputs(request, call_name, sample)
+    trace = inputs.trace()
+    scores, _, logits, _ = _stages(trace)
+    valid = ~_padding(made.query_tokens(call)[sample])
+    factor = trace.scale if request.scaling else inputs.own_scale
+    numbers, gap = _numbers(trace, inputs, factor, valid)
+    counted = torch.isfinite(logits) & valid[:, None, :, None]
+    return Statistics(
+        numbers=numbers,
+        gap=gap,
+        raw_scores=_frozen(scores[counted].float().numpy()),
+        scaled_scores=_frozen((scores[counted] * factor).float().numpy()),
+        scaling_on=request.scaling,
+    )
+
+
+def _inputs(request: Request, call_name: str, sample: int) -> tuple[Run, Call, CallInputs]:
+    made = run(request)
+    call = made.call(call_name)
+    return made, call, _one_sample(made.inputs[call_name], sample)
 
 
 def _one_sample(inputs: CallInputs, sample: int) -> CallInputs:
