@@ -11,7 +11,7 @@ from attention_core.diagnostics.distribution import (
     softmax_jacobian_norm,
     top_weight,
 )
-from attention_core.diagnostics.flow import merge_words, rollout
+from attention_core.diagnostics.flow import merge_words, reach, reach_layers, rollout
 from attention_core.diagnostics.gradients import GradientNorms, gradient_norms
 from attention_core.diagnostics.summary import HeadSummary, summarize
 from attention_core.diagnostics.variance import ScoreHistogram, ScoreVariance, score_histogram, score_variance
@@ -28,6 +28,8 @@ __all__ = [
     "effective_keys",
     "gradient_norms",
     "merge_words",
+    "reach",
+    "reach_layers",
     "normalized_entropy",
     "rollout",
     "row_checks",

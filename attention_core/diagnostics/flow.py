@@ -1,4 +1,4 @@
-"""Weights put together: across layers (rollout), and from pieces to words."""
+"""Put together: weights across layers (rollout) and from pieces to words, masks across layers (reach)."""
 
 from collections.abc import Sequence
 
@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from attention_core.diagnostics._rows import widened
+from attention_core.mask_conventions import require_bool
 
 
 def rollout(weights: Sequence[Tensor], *, residual: float = 0.5) -> Tensor:
@@ -68,6 +69,76 @@ def merge_words(weights: Tensor, groups: Sequence[int], *, key_groups: Sequence[
     rows = _membership("groups", groups, weights.shape[-2], weights)  # (query words, q_len)
     columns = _membership("key_groups", groups if key_groups is None else key_groups, weights.shape[-1], weights)
     return (rows / rows.sum(dim=-1, keepdim=True)) @ weights @ columns.transpose(0, 1)
+
+
+def reach(allowed: Tensor, layers: int) -> Tensor:
+    """Which positions can have reached which after a stack of layers with the same mask.
+
+    A position keeps what it has (the residual stream), and each layer adds what the positions that it may read have:
+    ``(A or I)`` to the power of ``layers``, in booleans.
+
+    >>> from attention_core import masks
+    >>> print(masks.draw(reach(masks.sliding_window(5, left=1, right=0), 2)))
+    ■⬚⬚⬚⬚
+    ■■⬚⬚⬚
+    ■■■⬚⬚
+    ⬚■■■⬚
+    ⬚⬚■■■
+
+    Args:
+        allowed: (..., len, len) bool, True = may attend.
+        layers: number of layers, >= 0; 0 is every position alone.
+
+    Returns:
+        (..., len, len) bool: row = where it arrives, column = where it comes from.
+
+    Raises:
+        TypeError: if the mask is not bool.
+        ValueError: if it is not square, or ``layers`` is negative.
+    """
+    if layers < 0:
+        raise ValueError(f"layers must be at least 0: got {layers}")
+    first = reach_layers(allowed)
+    return (first >= 0) & (first <= layers)
+
+
+def reach_layers(allowed: Tensor) -> Tensor:
+    """After how many layers with the same mask each position is reached from each other; see ``reach``.
+
+    >>> from attention_core import masks
+    >>> reach_layers(masks.sliding_window(4, left=1, right=0))
+    tensor([[ 0, -1, -1, -1],
+            [ 1,  0, -1, -1],
+            [ 2,  1,  0, -1],
+            [ 3,  2,  1,  0]])
+
+    Its largest number is the number of layers after which nothing new is reached.
+
+    Args:
+        allowed: (..., len, len) bool, True = may attend.
+
+    Returns:
+        (..., len, len) int64: number of layers; 0 on the diagonal, -1 where no number of layers is enough.
+
+    Raises:
+        TypeError: if the mask is not bool.
+        ValueError: if it is not square.
+    """
+    require_bool("allowed", allowed)
+    if allowed.dim() < 2 or allowed.shape[-1] != allowed.shape[-2]:
+        raise ValueError(f"reach needs a square mask (self-attention): got {tuple(allowed.shape)}")
+    self_ = torch.eye(allowed.shape[-1], dtype=torch.bool, device=allowed.device).expand(allowed.shape)
+    step = (allowed | self_).double()  # exact: the counts stay far below 2**53, and they are cut to 0 and 1 each time
+    first = torch.where(self_, 0, -1)
+    reached = self_
+    for layer in range(1, allowed.shape[-1] + 1):
+        further = step @ reached.double() > 0
+        new = further & ~reached
+        if not new.any():
+            break
+        first = torch.where(new, layer, first)
+        reached = further
+    return first
 
 
 def _membership(name: str, groups: Sequence[int], length: int, like: Tensor) -> Tensor:

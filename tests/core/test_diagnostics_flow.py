@@ -1,4 +1,4 @@
-"""Rollout, words from pieces, and gradients through softmax."""
+"""Rollout, reach, words from pieces, and gradients through softmax."""
 
 import pytest
 import torch
@@ -6,7 +6,8 @@ from torch import Tensor
 from torch.nn import functional
 from torch.testing import assert_close
 
-from attention_core.diagnostics import gradient_norms, merge_words, rollout
+from attention_core import masks
+from attention_core.diagnostics import gradient_norms, merge_words, reach, reach_layers, rollout
 
 
 def normal(*shape: int, seed: int) -> Tensor:
@@ -147,3 +148,36 @@ def test_half_precision_and_empty_rows_stay_finite():
 def test_a_direction_of_another_shape_is_refused():
     with pytest.raises(ValueError, match=r"direction must have the shape of the output, \(2, 3, 5, 13\)"):
         gradient_norms(*attention_inputs(), direction=torch.ones(5, 13, dtype=torch.float64))
+
+
+def test_reach_is_a_boolean_power():
+    generator = torch.Generator().manual_seed(5)
+    allowed = torch.rand(2, 3, 11, 11, generator=generator) < 0.15
+    step = allowed | torch.eye(11, dtype=torch.bool)
+    power = torch.eye(11, dtype=torch.float64).expand(2, 3, 11, 11)
+    for layers in range(13):
+        assert torch.equal(reach(allowed, layers), power > 0)
+        power = step.double() @ power
+    first = reach_layers(allowed)
+    assert first.dtype == torch.int64 and first.min() == -1
+    last = int(first.max())
+    assert torch.equal(reach(allowed, last), reach(allowed, 50))
+    assert not torch.equal(reach(allowed, last - 1), reach(allowed, last))
+
+
+def test_reach_through_windows_by_hand():
+    window = masks.sliding_window(7, left=2, right=0)
+    distance = torch.arange(7)[:, None] - torch.arange(7)
+    assert torch.equal(reach(window, 3), (distance >= 0) & (distance <= 6))
+    assert reach_layers(window)[6].tolist() == [3, 3, 2, 2, 1, 1, 0]
+    nothing = torch.zeros(3, 3, dtype=torch.bool)
+    assert torch.equal(reach(nothing, 4), torch.eye(3, dtype=torch.bool))  # what a position has, it keeps
+
+
+def test_reach_refuses():
+    with pytest.raises(ValueError, match=r"square mask \(self-attention\): got \(2, 3\)"):
+        reach_layers(torch.ones(2, 3, dtype=torch.bool))
+    with pytest.raises(ValueError, match="layers must be at least 0: got -1"):
+        reach(torch.ones(2, 2, dtype=torch.bool), -1)
+    with pytest.raises(TypeError, match="allowed must be a bool tensor"):
+        reach(torch.ones(2, 2), 1)
