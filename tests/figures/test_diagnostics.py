@@ -40,7 +40,8 @@ def test_scaling_off_changes_colour_name_and_says_so() -> None:
     raw, _, scaled, _ = [trace for trace in drawn["data"] if trace.get("mode") == "markers"]
     assert raw["name"] == "what softmax gets: not scaled" and raw["marker"]["color"] == theme.LEAK
     assert scaled["opacity"] < 1
-    assert "softmax gets variance 64, with scaling it would be 1" in notes(drawn)
+    assert "softmax gets variance 64" in notes(drawn) and "with scaling it would be 1 (medians" in notes(drawn)
+    assert drawn["layout"]["title"]["yanchor"] == "bottom"  # the legend, several rows on a phone, owns the top
 
 
 def test_a_variance_of_nan_or_0_is_na() -> None:

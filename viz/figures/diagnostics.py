@@ -17,6 +17,7 @@ from viz.figures.words import FigureWords
 
 _HEIGHT = 250
 _BINS = 48
+_NARROW = 340  # a phone in pixels
 
 
 def variance_per_head(
@@ -74,7 +75,7 @@ def variance_per_head(
     if not scaled_on:
         got, would = _median(series[0]), _median(series[2])
         if got is not None and would is not None:
-            notes.append(words.scaling_off.format(value=f"{got:.3g}", scaled=f"{would:.3g}"))
+            notes = [words.scaling_off.format(value=f"{got:.3g}"), words.scaling_would.format(scaled=f"{would:.3g}")]
     layout = {
         "xaxis": _head_axis(names, words),
         "yaxis": _value_axis(words.variance_axis)
@@ -357,13 +358,17 @@ def _level_name(y: float, text: str) -> dict:
 def _finish(
     data: list[dict], layout: dict, *, title: str, notes: list[str], width: int, revision, warn: bool = False
 ) -> go.Figure:
-    heading, top = theme.heading(title, notes, width=width, colour=theme.LEAK if warn else None)
+    # A warning stands below, on lines short enough for a phone: legends grow upwards there, over whatever is on top.
+    below, deep = {}, 0
+    if warn and notes and not title:
+        below, deep = theme.heading("", notes, width=_NARROW, colour=theme.LEAK)
+    heading, top = theme.heading(title, [] if deep else notes, width=width, colour=theme.LEAK if warn else None)
     named = [trace["name"] for trace in data if trace.get("showlegend", True)]
     rows = -(-sum(44 + int(6.2 * len(name)) for name in named) // max(1, width - 70)) if named else 0
     top += 20 * rows + 4
-    bottom = 62
+    bottom = 62 + deep
     layout |= {
-        "title": heading,
+        "title": below | {"y": 0, "yanchor": "bottom", "pad": {"b": 6, "l": 4}} if deep else heading,
         "showlegend": bool(named),
         "legend": theme.legend(y=1.0, pixels=_HEIGHT - 60),
     }

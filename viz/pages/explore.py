@@ -6,7 +6,9 @@ import streamlit as st
 
 from attention_core.pretrained import Model
 from attention_core.runs import Run
+from viz.figures.labels import visible
 from viz.pages import explore_controls as controls
+from viz.pages import explore_messages as messages
 from viz.pages import explore_sections as sections
 from viz.pages import explore_state as state
 from viz.pages.explore_state import bounded, clamp, get, key
@@ -15,10 +17,11 @@ from viz.services.attention import (
     ModelRequest,
     Request,
     ScratchRequest,
+    Typed,
     model_switches,
     run,
-    sample_texts,
     scratch_config,
+    typed,
 )
 from viz.services.examples import examples
 from viz.services.models import ModelError, loaded_model, model_is_here, model_names
@@ -26,6 +29,8 @@ from viz.services.views import statistics, view
 from viz.text import t
 
 _STYLES = Path(__file__).resolve().parents[2] / "assets" / "styles" / "explore.css"
+OPTION_WIDTH = 60  # of a sample in its chooser, in columns; more characters than that only where they are very narrow
+OPTION_CHARACTERS = 500
 _LAST_GOOD = state.PREFIX + "last_good"
 
 
@@ -34,70 +39,80 @@ def render() -> None:
     default_source = model_names()[0] if model_is_here(model_names()[0]) else SCRATCH
     default_text = examples()[0].text
     st.html(_STYLES)
-    state.restore(text=default_text, source=default_source)
+    state.restore(text=default_text, source=default_source, sources=(*model_names(), SCRATCH))
     places = controls.Places()
     controls.text_input(places)
     with st.sidebar:
         controls.source_choice()
-        model = _model(str(get("source")))
+    model = _model(str(get("source")))
+    with st.sidebar:
         if model is not None:
             controls.model_controls(model, places)
         else:
             controls.scratch_controls(places)
     if not state.publish(default_text=default_text, default_source=default_source):
         st.caption(t("explore.link_too_long"))
+    link = st.empty()
+    written = typed(str(get("text")), lines=model is not None and bool(get("lines")))
+    request, made = _run(model, written, places)
+    if request is not None and made is not None:
+        messages.notes(made, written)
+        _picture(request, made)
+    state.arrived()
     if state.ignored():
-        st.warning(t("explore.link_ignored", names=", ".join(state.ignored())))
-
-    request, made = _run(model, places)
-    if request is None or made is None:
-        return
-    sections.notes(made)
-    _picture(request, made, model if isinstance(request, ModelRequest) else None)
+        link.warning(t("explore.link_ignored", names=", ".join(state.ignored())))
 
 
 def _model(source: str) -> Model | None:
     """The chosen model, loaded; None, with what can be done about it on the page, where it cannot be used."""
-    if source not in model_names():
+    wanted = model_names()[0] if source == SCRATCH else source
+    if not model_is_here(wanted):
+        messages.offer_model(wanted)
         return None
-    if not model_is_here(source):
-        sections.offer_model(source)
+    if source == SCRATCH:
         return None
     try:
         with st.spinner(t("explore.model_loading", name=source)):
             return loaded_model(source)
     except ModelError as error:
-        st.error(t("explore.model_failed", name=source, reason=str(error)))
+        messages.offer_model(source, error)
         return None
 
 
-def _run(model: Model | None, places: controls.Places) -> tuple[Request | None, Run | None]:
+def _run(model: Model | None, written: Typed, places: controls.Places) -> tuple[Request | None, Run | None]:
     """What is asked for and its run; where that is refused, a message and the last picture that was good."""
     try:
-        request = _request(model)
+        request = _request(model, written)
         with st.spinner(t("explore.running"), show_time=False):
             made = run(request)
-    except ValueError as error:
-        control = getattr(error, "control", "text")
-        places.refuse(control, t("explore.input_refused", reason=str(error)))
-    except ModelError as error:
-        places.refuse("text", t("explore.input_refused", reason=str(error)))
-    else:
-        st.session_state[_LAST_GOOD] = request
-        return request, made
+    except (ValueError, *ModelError) as error:
+        last, made = _last_good()
+        messages.refuse(error, places, model=str(get("source")), kept=made is not None)
+        return last, made
+    st.session_state[_LAST_GOOD] = request
+    return request, made
+
+
+def _last_good() -> tuple[Request | None, Run | None]:
     last: Request | None = st.session_state.get(_LAST_GOOD)
-    return (None, None) if last is None else (last, run(last))
+    try:
+        return (None, None) if last is None else (last, run(last))
+    except ModelError:  # its model is gone meanwhile
+        return None, None
 
 
-def _request(model: Model | None) -> Request:
+def _request(model: Model | None, written: Typed) -> Request:
     values = controls.values()
     if model is None:
-        return ScratchRequest(values["text"], scratch_config(values))
-    texts = sample_texts(values["text"], lines=values["lines"])
-    return ModelRequest(model.name, texts, values["side"], model_switches(values))
+        return ScratchRequest(written.text, scratch_config(values))
+    return ModelRequest(model.name, written.samples, values["side"], model_switches(values))
 
 
-def _picture(request: Request, made: Run, model: Model | None) -> None:
+def _opening(text: str) -> str:
+    return visible(text[:OPTION_CHARACTERS], OPTION_WIDTH)
+
+
+def _picture(request: Request, made: Run) -> None:
     clamp("sample", 0, len(made.texts) - 1)
     call = made.calls[bounded("layer", len(made.calls) - 1)]
     if len(made.texts) > 1:
@@ -106,10 +121,10 @@ def _picture(request: Request, made: Run, model: Model | None) -> None:
             range(len(made.texts)),
             key=key("sample"),
             help=t("explore.sample_help"),
-            format_func=lambda index: t("explore.sample_option", index=index, text=made.texts[index]),
+            format_func=lambda index: t("explore.sample_option", index=index, text=_opening(made.texts[index])),
         )
     shown = view(request, call.name, bounded("sample", len(made.texts) - 1))
-    sections.what_was_run(request, made, shown, model)
+    sections.what_was_run(request, made, shown)
     sections.verdicts(shown)
     sections.all_heads(request, made, shown)
     sections.one_head(made, shown)

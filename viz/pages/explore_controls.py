@@ -28,8 +28,11 @@ class Places:
             self.slots[control] = slot
 
     def refuse(self, control: str, message: str) -> None:
-        """Shows a message at the control, and at the top of the page if that is not where the reader looks."""
-        self.slots.get(control.split(".")[0], self.slots["text"]).error(message)
+        """Shows a message below the text, and at the control too: that one may be in a folded or hidden part."""
+        self.slots["text"].error(message)
+        beside = self.slots.get(control)
+        if beside is not None and beside is not self.slots["text"]:
+            beside.error(message)
 
 
 def values() -> Mapping[str, Any]:
@@ -88,7 +91,7 @@ def model_controls(model: Model, places: Places) -> None:
         t("explore.temperature"), 0.05, 10.0, key=key("temperature"), help=t("explore.temperature_help"), step=0.05
     )
     known = [f"{call.name}:{head}" for call in model.calls for head in range(model.heads[call.name])]
-    put("heads_off", [name for name in _names(get("heads_off")) if name in known])
+    state.keep_known("heads_off", known)
     st.multiselect(
         t("explore.heads_off"), known, key=key("heads_off"), help=t("explore.heads_off_help"), format_func=head_title
     )
@@ -183,10 +186,6 @@ _MASK_WIDGETS: Mapping[str, Callable[[], None]] = {
 
 def _reset(group: str) -> None:
     st.button(t("explore.reset"), key=key("reset"), on_click=state.reset, args=(group,), width="stretch")
-
-
-def _names(value: object) -> list[str]:
-    return value if isinstance(value, list) else []
 
 
 def _example_title(example_id: str) -> str:

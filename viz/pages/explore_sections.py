@@ -6,7 +6,7 @@ from html import escape
 import streamlit as st
 
 from attention_core.diagnostics import RowCheck
-from attention_core.pretrained import Model, Switches
+from attention_core.pretrained import Switches
 from attention_core.runs import Agreement, Run, Token
 from viz.figures import (
     FigureWords,
@@ -22,8 +22,7 @@ from viz.figures.tables import label
 from viz.pages import explore_state as state
 from viz.pages.explore_controls import head_title
 from viz.pages.explore_state import clamp, get, key, put
-from viz.services.attention import SCRATCH, ModelRequest, Request, embedding_cosines, revision
-from viz.services.models import ModelError, bring_model, download_megabytes
+from viz.services.attention import ModelRequest, Request, embedding_cosines, revision
 from viz.services.views import CallView, Statistics
 from viz.text import DEFAULT_LANGUAGE, language, t, template
 
@@ -35,39 +34,9 @@ CHART = {
 _SIGNS = {"passed": "✓", "failed": "✕", "info": "i", "not possible": "–"}
 
 
-def offer_model(name: str) -> None:
-    """Says that a model is not here, and brings it on a click."""
-    st.info(t("explore.model_missing", name=name))
-    if not st.button(t("explore.model_fetch", name=name, megabytes=download_megabytes(name)), key=key("fetch")):
-        return
-    bar = st.progress(0.0, t("explore.model_fetching", name=name))
-
-    def moved(megabytes: float, total: float) -> None:
-        text = t("explore.model_progress", name=name, megabytes=megabytes, total=total)
-        bar.progress(min(1.0, megabytes / total) if total else 0.0, text)
-
-    try:
-        bring_model(name, moved)
-    except ModelError as error:
-        bar.empty()
-        st.error(t("explore.model_failed", name=name, reason=str(error)))
-    else:
-        st.rerun()
-
-
-def notes(made: Run) -> None:
-    """What the reader must know about the input: cut, unknown to the model, typed like a special token."""
-    for note in made.notes:
-        if note.code == "random_weights":
-            continue  # stands with what was run
-        st.warning(t(f"note.{note.code}", **note.values))
-        if note.code == "unknown_tokens":
-            st.button(t("note.use_scratch"), key=key("use_scratch"), on_click=put, args=("source", SCRATCH))
-
-
-def what_was_run(request: Request, made: Run, shown: CallView, model: Model | None) -> None:
+def what_was_run(request: Request, made: Run, shown: CallView) -> None:
     """One line: source, layer, sizes; how it differs from the model; how far it is from a reference."""
-    if isinstance(request, ModelRequest) and model is not None:
+    if isinstance(request, ModelRequest):
         line = t(
             "explore.run_model",
             source=made.source,
@@ -78,7 +47,6 @@ def what_was_run(request: Request, made: Run, shown: CallView, model: Model | No
             device="CPU",
         )
     else:
-        assert not isinstance(request, ModelRequest)
         line = t(
             "explore.run_scratch",
             heads=shown.heads,
@@ -99,7 +67,8 @@ def what_was_run(request: Request, made: Run, shown: CallView, model: Model | No
         if isinstance(request, ModelRequest) and not request.switches.neutral:
             st.button(t("explore.reset"), key=key("reset_here"), on_click=state.reset, args=("model",), type="tertiary")
     if made.agreement is not None:
-        _agreement(made.agreement, "explore.agreement_model" if model is not None else "explore.agreement_scratch")
+        other = "explore.agreement_model" if isinstance(request, ModelRequest) else "explore.agreement_scratch"
+        _agreement(made.agreement, other)
 
 
 def _agreement(agreement: Agreement, key_of_text: str) -> None:
@@ -198,7 +167,7 @@ def one_head(made: Run, shown: CallView) -> None:
     st.plotly_chart(
         figure, key=key("head_chart"), config=CHART, alt=t("explore.head_alt", head=head, stage=t(f"stage.{stage}"))
     )
-    with st.expander(t("explore.table")):
+    if _opened("table"):
         rows = head_table(
             shown.weights[head],
             query_tokens=_labels(shown.query_tokens),
@@ -213,9 +182,12 @@ def diagnostics(shown: Statistics) -> None:
     """Variance of the scores against theory, what it does to softmax, and the numbers of each head."""
     st.subheader(t("explore.diagnostics"))
     gap, numbers, words = shown.gap, shown.numbers, figure_words()
-    lesson = "explore.lesson_on" if shown.scaling_on else "explore.lesson_off"
-    text = t(lesson, raw=gap.raw, scaled=gap.scaled, top=gap.top_weight, saturated=gap.saturation)
-    (st.info if shown.scaling_on else st.warning)(text)
+    if gap.known:
+        lesson = "explore.lesson_on" if shown.scaling_on else "explore.lesson_off"
+        text = t(lesson, raw=gap.raw, scaled=gap.scaled, top=gap.top_weight, saturated=gap.saturation)
+        (st.info if shown.scaling_on else st.warning)(text)
+    else:
+        st.info(t("explore.lesson_none"))
     left, right = st.columns(2)
     variances = (numbers[name] for name in ("raw_variance", "raw_theory", "scaled_variance", "scaled_theory"))
     scores, spread = (shown.raw_scores, shown.scaled_scores), (numbers["normalized_entropy"], numbers["top_weight"])
@@ -227,8 +199,9 @@ def diagnostics(shown: Statistics) -> None:
     )
     for column, name, figure in figures:
         column.plotly_chart(figure, key=key(f"{name}_chart"), config=CHART, alt=t(f"explore.{name}_alt"))
-    st.caption(t("explore.theory", gap=gap.gap, means=gap.means, covariance=gap.covariance, pairing=gap.pairing))
-    with st.expander(t("explore.numbers")):
+    if gap.known:
+        st.caption(t("explore.theory", gap=gap.gap, means=gap.means, covariance=gap.covariance, pairing=gap.pairing))
+    if _opened("numbers"):
         columns = {t("column.head"): list(range(len(numbers["raw_variance"])))}
         columns |= {t(f"column.{name}"): values for name, values in numbers.items()}
         st.dataframe(columns, hide_index=True)
@@ -254,6 +227,11 @@ def figure_words() -> FigureWords:
 class _PlainOrdinals(FigureWords):
     def nth(self, step: int) -> str:
         return str(step)
+
+
+def _opened(name: str) -> bool:
+    """A fold of that name; what is inside is drawn below it, and only while it is open: tables cost every rerun."""
+    return bool(st.toggle(t(f"explore.{name}"), key=key(f"{name}_open")))
 
 
 def _differences(switches: Switches) -> str:

@@ -1,7 +1,7 @@
 """What the explore page remembers: one value per control, kept over reruns, restored from the address bar."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import streamlit as st
@@ -9,7 +9,9 @@ import streamlit as st
 PREFIX = "explore_"
 LONGEST_LINK_TEXT = 1500
 _RESTORED = PREFIX + "restored"
-_IGNORED = PREFIX + "ignored"
+_IGNORED = PREFIX + "ignored"  # names of settings in the link that could not be used
+_ARRIVED = PREFIX + "arrived"  # all settings as the first run left them
+_NEXT = PREFIX + "next"  # values for the next run, from where their widgets already stand
 
 Value = str | int | float | bool | list[str]
 
@@ -174,7 +176,12 @@ def put(name: str, value: Value) -> None:
     st.session_state[key(name)] = value
 
 
-def restore(*, text: str, source: str) -> None:
+def put_next(name: str, value: Value) -> None:
+    """Sets a setting from the next run on, where its widget is drawn already."""
+    st.session_state.setdefault(_NEXT, {})[name] = value
+
+
+def restore(*, text: str, source: str, sources: Sequence[str]) -> None:
     """Fills in what is missing: from the link on the first run, from the defaults otherwise.
 
     Settings whose widget is not drawn this time would be forgotten by Streamlit; writing them keeps them.
@@ -183,20 +190,36 @@ def restore(*, text: str, source: str) -> None:
         st.session_state[_RESTORED] = True
         st.session_state[_IGNORED] = _from_link()
         st.session_state.setdefault(key("text"), text)
-        st.session_state.setdefault(key("source"), source)
+        if st.session_state.setdefault(key("source"), source) not in sources:
+            put("source", source)
+            st.session_state[_IGNORED].append("source")
+    for name, value in st.session_state.pop(_NEXT, {}).items():
+        put(name, value)
     for name, setting in SETTINGS.items():
         value = st.session_state.get(key(name), setting.default)
         st.session_state[key(name)] = setting.default if value is None else value
 
 
 def ignored() -> list[str]:
-    """Names of settings in the link that could not be used."""
+    """Names of settings in the link that could not be used, until the visitor changes something."""
     return st.session_state.get(_IGNORED, [])
+
+
+def keep_known(name: str, known: Sequence[str]) -> None:
+    """Drops from a list what there is no such thing of; what the link brought is named among the ignored."""
+    value = get(name)
+    chosen = value if isinstance(value, list) else []
+    put(name, [one for one in chosen if one in known])
+    if get(name) != chosen and not st.session_state.get(_ARRIVED):
+        st.session_state[_IGNORED].append(name)
 
 
 def clamp(name: str, low: int, high: int) -> None:
     """Keeps a number inside what its widget offers now."""
-    put(name, min(max(int(str(get(name))), low), high))
+    inside = min(max(int(str(get(name))), low), high)
+    if inside != get(name) and not st.session_state.get(_ARRIVED):
+        st.session_state[_IGNORED].append(name)
+    put(name, inside)
 
 
 def bounded(name: str, high: int) -> int:
@@ -219,6 +242,8 @@ def publish(*, default_text: str, default_source: str) -> bool:
     wanted = {
         name: _to_link(get(name)) for name in SETTINGS if get(name) != defaults[name] and (name != "text" or text_fits)
     }
+    if st.session_state.get(_ARRIVED, _all()) != _all():
+        st.session_state[_IGNORED] = []
     for name in SETTINGS:
         if name in wanted:
             if st.query_params.get(name) != wanted[name]:
@@ -226,6 +251,15 @@ def publish(*, default_text: str, default_source: str) -> bool:
         elif name in st.query_params:
             del st.query_params[name]
     return text_fits
+
+
+def arrived() -> None:
+    """Ends the first run: what is out of range from now on did not come with the link."""
+    st.session_state.setdefault(_ARRIVED, _all())
+
+
+def _all() -> dict[str, Value]:
+    return {name: get(name) for name in SETTINGS}
 
 
 def _from_link() -> list[str]:
@@ -244,4 +278,4 @@ def _to_link(value: Value) -> str:
         return "1" if value else "0"
     if isinstance(value, list):
         return " ".join(value)
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return f"{value:.12g}" if isinstance(value, float) else str(value)

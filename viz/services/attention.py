@@ -22,6 +22,8 @@ from viz.services.models import loaded_model
 
 SCRATCH = "from-scratch"
 SCRATCH_MAX_TOKENS = 256
+MOST_CHARACTERS = 20_000  # splitting text into tokens costs time before the limit on tokens can act
+MOST_SAMPLES = 16  # at the longest text of MiniLM some seconds, and as much as is kept of all runs together
 KEPT_RUNS = 24
 KEPT_BYTES = 256 * 2**20
 
@@ -140,11 +142,27 @@ def model_switches(values: Mapping[str, Any]) -> Switches:
     )
 
 
-def sample_texts(text: str, *, lines: bool) -> tuple[str, ...]:
-    """The samples of a text: itself, or its lines that are not blank."""
-    if not lines:
-        return (text,)
-    return tuple(line for line in text.splitlines() if line.strip()) or (text,)
+@dataclass(frozen=True)
+class Typed:
+    """A text as it is run.
+
+    Attributes:
+        text: its first ``MOST_CHARACTERS`` characters; half a surrogate pair, which no encoding can carry, is U+FFFD.
+        samples: the text, or its first ``MOST_SAMPLES`` lines that are not blank.
+        characters, lines: how many there were.
+    """
+
+    text: str
+    samples: tuple[str, ...]
+    characters: int
+    lines: int
+
+
+def typed(text: str, *, lines: bool) -> Typed:
+    """What is run of a text of any length; ``lines`` makes each line that is not blank a sample."""
+    kept = text[:MOST_CHARACTERS].encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    found = [line for line in kept.splitlines() if line.strip()] if lines else []
+    return Typed(kept, tuple(found[:MOST_SAMPLES]) or (kept,), len(text), len(found))
 
 
 _guard = threading.Lock()

@@ -37,6 +37,11 @@ def download_megabytes(name: str) -> float:
     return entry.source.wheel_bytes / MEGABYTE if entry is not None and entry.source is not None else float("nan")
 
 
+def error_code(error: Exception) -> str:
+    """Short name of what went wrong with a model: a code of ``LoadError`` or ``FetchError``, or "busy"."""
+    return "busy" if isinstance(error, BusyError) else str(getattr(error, "code", ""))
+
+
 def bring_model(name: str, progress: Callable[[float, float], None]) -> None:
     """Downloads and checks a model of the catalog.
 

@@ -1,5 +1,6 @@
 """One attention call as NumPy arrays: the door from tensors to figures."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -19,21 +20,23 @@ from attention_core.runs import Call, CallInputs, Run, Token
 from viz.services.attention import Request, run
 
 GRADIENT_TOKENS = 128  # gradients cost a backward pass, so longer texts go without
+ROUNDING = 1e-9  # of the variance itself: parts below it are differences of float64 sums
 SOFTMAX_NUMBERS = ("entropy", "normalized_entropy", "top_weight", "effective_keys", "saturation", "jacobian_norm")
 
 
 @dataclass(frozen=True, eq=False)
 class VarianceGap:
-    """Means over heads.
+    """Numbers over all heads; NaN where no head has one.
 
     Attributes:
-        raw, applied, scaled: variance of the scores: raw, as softmax gets them, and with the computation's own scaling.
-        gap: raw variance measured minus theory, and its parts ``means``, ``covariance``, ``pairing``.
-        top_weight, saturation: what came out of softmax.
+        raw, scaled: median variance of the scores: raw, and with the computation's own scaling. One wild head among
+            twelve would rule a mean.
+        gap: mean of the raw variance measured minus theory, and its parts ``means``, ``covariance``, ``pairing``; a
+            part that is only rounding is 0.
+        top_weight, saturation: means of what came out of softmax.
     """
 
     raw: float
-    applied: float
     scaled: float
     gap: float
     means: float
@@ -42,6 +45,11 @@ class VarianceGap:
     top_weight: float
     saturation: float
 
+    @property
+    def known(self) -> bool:
+        """False where no head has the two allowed pairs that a variance needs."""
+        return not math.isnan(self.raw)
+
 
 @dataclass(frozen=True, eq=False)
 class Statistics:
@@ -49,7 +57,7 @@ class Statistics:
 
     Attributes:
         numbers: name -> (heads,) float64; NaN where there is none. The gradients only on short texts.
-        gap: means over heads.
+        gap: over all heads.
         raw_scores, scaled_scores: the scores of allowed pairs of all heads, raw and times a factor: the one that was
             applied, or the model's own where scaling is off.
         scaling_on: False where the run left out the scaling.
@@ -206,13 +214,12 @@ def _numbers(
         )  # fmt: skip
         found["query_gradient"], found["key_gradient"] = gradients.query, gradients.key
     gap = VarianceGap(
-        raw=_mean(variance.raw_measured),
-        applied=_mean(variance.scaled_measured),
-        scaled=_mean(found["scaled_variance"]),
+        raw=_median(variance.raw_measured),
+        scaled=_median(found["scaled_variance"]),
         gap=_mean(variance.raw_measured - variance.raw_theory),
-        means=_mean(variance.mean_contribution),
-        covariance=_mean(variance.covariance_contribution),
-        pairing=_mean(variance.pairing_contribution),
+        means=_part(variance.mean_contribution, variance.raw_measured),
+        covariance=_part(variance.covariance_contribution, variance.raw_measured),
+        pairing=_part(variance.pairing_contribution, variance.raw_measured),
         top_weight=_mean(summary.top_weight),
         saturation=_mean(summary.saturation),
     )
@@ -225,6 +232,18 @@ def _padding(tokens: tuple[Token, ...]) -> Tensor:
 
 def _mean(values: Tensor) -> float:
     return float(values.double().nanmean())
+
+
+def _median(values: Tensor) -> float:
+    known = values.double()
+    known = known[~known.isnan()]
+    return float(known.quantile(0.5)) if known.numel() else math.nan
+
+
+def _part(values: Tensor, whole: Tensor) -> float:
+    """Mean of a part of the variance; what float64 leaves of two equal numbers is told as 0."""
+    part = _mean(values)
+    return 0.0 if abs(part) <= ROUNDING * _mean(whole) else part
 
 
 def _array(stage: Tensor) -> np.ndarray:

@@ -11,13 +11,13 @@ from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from types import MappingProxyType
 
-from viz.text import explore, figures, frame
+from viz.text import explore, explore_messages, figures, frame
 from viz.text.catalog import merged
 
 LANGUAGES: Mapping[str, str] = MappingProxyType({"en": "English", "zh": "简体中文"})
 DEFAULT_LANGUAGE = "en"
 
-_PAGES = (frame, explore, figures)
+_PAGES = (frame, explore, explore_messages, figures)
 TEXTS: Mapping[str, tuple[str, str]] = MappingProxyType(merged({page.__name__: page.TEXTS for page in _PAGES}))
 
 _COLUMN = {code: column for column, code in enumerate(LANGUAGES)}

@@ -39,18 +39,6 @@ TEXTS: dict[str, tuple[str, str]] = {
     "explore.source_scratch_short": ("from scratch", "从零实现"),
     "explore.source_all": ("all sources", "所有来源"),
     "explore.source_missing": ("{name} (not on this machine)", "{name}（本机没有）"),
-    "explore.model_missing": (
-        "{name} is not on this machine yet. Until it is, the from-scratch core shows attention with random weights.",
-        "本机还没有 {name}。在此之前，由从零实现的核心用随机权重展示注意力。",
-    ),
-    "explore.model_fetch": ("Download {name} ({megabytes:.0f} MB)", "下载 {name}（{megabytes:.0f} MB）"),
-    "explore.model_fetching": ("Downloading {name}", "正在下载 {name}"),
-    "explore.model_progress": (
-        "Downloading {name}: {megabytes:.0f} of about {total:.0f} MB",
-        "正在下载 {name}：{megabytes:.0f} / 约 {total:.0f} MB",
-    ),
-    "explore.model_loading": ("Loading {name}", "正在加载 {name}"),
-    "explore.model_failed": ("{name} could not be used: {reason}", "无法使用 {name}：{reason}"),
     "explore.running": ("Running the attention", "正在运行注意力"),
     # Sidebar
     "explore.layer": ("Layer", "层"),
@@ -237,34 +225,6 @@ TEXTS: dict[str, tuple[str, str]] = {
         "Attention weights show where a head reads from. They are not an explanation of what the model decides.",
         "注意力权重显示一个头从哪里读取，并不能解释模型为何这样判断。",
     ),
-    # Notes
-    "note.truncated": (
-        "The text has {total} tokens; the first {kept} are shown, because the limit is {limit}. Shorten the text to see the rest.",
-        "文本共有 {total} 个词元；上限为 {limit}，因此只显示前 {kept} 个。缩短文本即可看到其余部分。",
-    ),
-    "note.unknown_tokens": (
-        "{count} of {total} tokens are unknown to this model and read as [UNK]. The from-scratch core can read this text.",
-        "{total} 个词元中有 {count} 个不为该模型所知，被读作 [UNK]。从零实现的核心可以读懂这段文本。",
-    ),
-    "note.use_scratch": ("Use the from-scratch core", "改用从零实现的核心"),
-    "note.typed_special": (
-        "A special-token string was typed in the text at index {index}; it is an ordinary token of the text, not padding or a border.",
-        "文本中第 {index} 个词元是用户输入的特殊标记字符串；它是文本的一部分，不是填充或边界。",
-    ),
-    # Messages
-    "explore.text_empty": (
-        "A text needs at least one visible character. The last picture stays below; type a sentence or choose an example.",
-        "文本至少需要一个可见字符。下方保留上一张图；请输入一句话或选择示例。",
-    ),
-    "explore.input_refused": ("{reason}. The last good picture stays below.", "{reason}。下方保留上一张有效的图。"),
-    "explore.link_ignored": (
-        "The link held settings that do not exist or are out of range, so they were left out: {names}.",
-        "链接中有不存在或超出范围的设置，已被忽略：{names}。",
-    ),
-    "explore.link_too_long": (
-        "This text is too long for the address bar: a reload keeps the switches, not the text.",
-        "文本过长，无法放入地址栏：刷新页面会保留开关，但不保留文本。",
-    ),
     # Verdict strip
     "verdict.row_sums": ("Row sums", "行和"),
     "verdict.finite": ("Finite", "有限"),
@@ -341,16 +301,21 @@ TEXTS: dict[str, tuple[str, str]] = {
     # Diagnostics
     "explore.diagnostics": ("Variance and spread", "方差与分布"),
     "explore.lesson_on": (
-        "Scaling on: the variance of the scores is {raw:.3g} before and {scaled:.3g} after scaling; "
+        "Scaling on: the variance of the scores, median over heads, is {raw:.3g} before and {scaled:.3g} after scaling; "
         "the mean top weight is {top:.2f} and {saturated:.0%} of the rows are saturated (top weight above 0.99).",
-        "缩放开启：分数方差缩放前为 {raw:.3g}，缩放后为 {scaled:.3g}；平均最大权重为 {top:.2f}，"
+        "缩放开启：分数方差（各头中位数）缩放前为 {raw:.3g}，缩放后为 {scaled:.3g}；平均最大权重为 {top:.2f}，"
         "{saturated:.0%} 的行已饱和（最大权重超过 0.99）。",
     ),
     "explore.lesson_off": (
-        "Scaling off: softmax sees scores of variance {raw:.3g}. The mean top weight is {top:.2f} and {saturated:.0%} of the "
+        "Scaling off: softmax sees scores of variance {raw:.3g} (median over heads). The mean top weight is {top:.2f} and {saturated:.0%} of the "
         "rows are saturated (top weight above 0.99). The model's own factor would bring the variance to {scaled:.3g}.",
-        "缩放关闭：softmax 看到的分数方差为 {raw:.3g}。平均最大权重为 {top:.2f}，{saturated:.0%} 的行已饱和"
+        "缩放关闭：softmax 看到的分数方差为 {raw:.3g}（各头中位数）。平均最大权重为 {top:.2f}，{saturated:.0%} 的行已饱和"
         "（最大权重超过 0.99）。原有的缩放系数可使方差降到 {scaled:.3g}。",
+    ),
+    "explore.lesson_none": (
+        "There is no variance to show: no head has two allowed pairs. Softmax over a single key gives weight 1 whatever the "
+        "score is. Type a longer text, or choose a mask that allows more.",
+        "没有方差可显示：没有一个头有两个允许的位置。只有一个键时，无论分数多少，softmax 都给出权重 1。请输入更长的文本，或选择允许更多位置的掩码。",
     ),
     "explore.theory": (
         "Theory is the sum over dimensions of Var(q) × Var(k), for independent q and k with zero mean: d_k when both variances "

@@ -60,8 +60,12 @@ TEXTS: dict[str, tuple[str, str]] = {
     "figure.scaled_theory": ("scaled, theory", "缩放后，理论"),
     "figure.unscaled_input": ("what softmax gets: not scaled", "softmax 的输入：未缩放"),
     "figure.scaling_off": (
-        "scaling is off: softmax gets variance {value}, with scaling it would be {scaled}",
-        "缩放已关闭：softmax 的输入方差为 {value}，缩放后应为 {scaled}",
+        "scaling is off: softmax gets variance {value}",
+        "缩放已关闭：softmax 的输入方差为 {value}",
+    ),
+    "figure.scaling_would": (
+        "with scaling it would be {scaled} (medians over heads)",
+        "缩放后应为 {scaled}（各头中位数）",
     ),
     "figure.unit_variance": ("variance 1", "方差 1"),
     "figure.before_scaling": ("before scaling", "缩放前"),
