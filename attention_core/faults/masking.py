@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attention_core import masks
 from attention_core.faults.plain import (
     EMPTY_ROWS,
     EmptyRows,
@@ -23,6 +24,7 @@ from attention_core.faults.plain import (
     split_mask,
     wide,
 )
+from attention_core.faults.sequence import window_reach
 from attention_core.faults.situation import CannotCommit, Fault, Outcome, Situation
 
 FILLS: tuple[float, ...] = (-1e-9, -1.0, -3.0, -10.0)  # fills that are too weak, as people write them
@@ -40,13 +42,22 @@ def _ways_of_inversion(situation: Situation) -> Iterable[dict[str, str]]:
 
 
 def causal_mask_missing(situation: Situation, *, part: str = "causal") -> Outcome:
-    """The causal part lost; of a prefix mask, all of it."""
-    part_of(situation, part)
+    """The causal part lost; of a prefix mask, all of it; of a cache or a causal window, what holds back the future."""
+    old = part_of(situation, part)
+    if part == "cache":
+        need(old.shape[-2] > 1, "the slots in use do not depend on the query")
+        return attend(situation.with_part("cache", old.any(dim=-2, keepdim=True)), {"part": part})
+    if part == "window":
+        left, right = window_reach(situation)
+        need(right == 0, "the window looks ahead already")
+        _, _, q_len, k_len = situation.sizes
+        behind = masks.sliding_window(q_len, k_len, left=left)
+        return attend(situation.with_part("causal", None).with_part("window", behind), {"part": part})
     return attend(situation.with_part(part, None), {"part": part})
 
 
 def _ways_of_causal(situation: Situation) -> Iterable[dict[str, str]]:
-    return ({"part": "causal"}, {"part": "prefix"})
+    return ({"part": part} for part in ("causal", "prefix", "cache", "window"))
 
 
 def padding_mask_missing(situation: Situation) -> Outcome:

@@ -1,6 +1,6 @@
 """Faults in where a query stands: causal border, alignment, windows, chunks, documents, cache slots."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +10,8 @@ from torch import Tensor
 from attention_core import masks
 from attention_core.faults.plain import EMPTY_ROWS, EmptyRows, attend, given, need, part_of
 from attention_core.faults.situation import CannotCommit, Fault, Outcome, Situation
+
+_BORDERS = ("causal", "cache", "prefix")  # parts with a border between past and future
 
 
 def _square_part(situation: Situation, name: str) -> Tensor:
@@ -26,24 +28,41 @@ def one_earlier(causal: Tensor) -> Tensor:
 
 
 def one_later(causal: Tensor) -> Tensor:
-    """key <= query + 1, where the part says key <= query; no row is left without key 0 that stands just before it."""
+    """key <= query + 1, where the part says key <= query."""
     below = torch.cat([causal[..., 1:, :1], torch.ones_like(causal[..., :1, :1])], dim=-2)
     return torch.cat([causal[..., :1] | below, causal[..., :-1]], dim=-1)
 
 
-def causal_strict(situation: Situation, *, empty: EmptyRows = "zero") -> Outcome:
+def _shift_border(situation: Situation, shift: Callable[[Tensor], Tensor], part: str) -> Situation:
+    """The border of the causal part moved, or that of the cache; of a prefix mask, outside the prefix."""
+    old = _square_part(situation, part)
+    if part != "prefix":
+        return situation.with_part(part, shift(old))
+    _, _, q_len, k_len = situation.sizes
+    need(k_len > 1 and bool(old[..., 0, 1].all()), "a prefix of less than two positions is plain causal")
+    return situation.with_part(part, shift(masks.causal(q_len, k_len)) | old[..., :1, :])
+
+
+def causal_strict(situation: Situation, *, part: str = "causal", empty: EmptyRows = "zero") -> Outcome:
     """key <= query - 1."""
-    causal = one_earlier(_square_part(situation, "causal"))
-    return attend(situation.with_part("causal", causal), {}, empty=empty)
+    return attend(_shift_border(situation, one_earlier, part), {"part": part}, empty=empty)
+
+
+def _ways_of_strict(situation: Situation) -> Iterable[dict[str, str]]:
+    return ({"part": part, "empty": empty} for part in _BORDERS for empty in EMPTY_ROWS)
 
 
 def _ways_of_empty(situation: Situation) -> Iterable[dict[str, str]]:
     return ({"empty": empty} for empty in EMPTY_ROWS)
 
 
-def causal_one_late(situation: Situation) -> Outcome:
+def causal_one_late(situation: Situation, *, part: str = "causal") -> Outcome:
     """key <= query + 1."""
-    return attend(situation.with_part("causal", one_later(_square_part(situation, "causal"))), {})
+    return attend(_shift_border(situation, one_later, part), {"part": part})
+
+
+def _ways_of_late(situation: Situation) -> Iterable[dict[str, str]]:
+    return ({"part": part} for part in _BORDERS)
 
 
 def causal_transposed(situation: Situation, *, empty: EmptyRows = "zero") -> Outcome:
@@ -227,7 +246,7 @@ FAULTS: tuple[Fault, ...] = (
         symptom="The diagonal is 0 and the first row is empty.",
         sources=("pytorch/pytorch#143287",),
         act=causal_strict,
-        ways=_ways_of_empty,
+        ways=_ways_of_strict,
     ),
     Fault(
         id="causal-one-late",
@@ -241,6 +260,7 @@ FAULTS: tuple[Fault, ...] = (
         symptom="One diagonal above the main one holds weight, nothing beyond it does.",
         sources=("RVC-Boss/GPT-SoVITS#965",),
         act=causal_one_late,
+        ways=_ways_of_late,
     ),
     Fault(
         id="causal-transposed",

@@ -10,6 +10,7 @@ from torch import Tensor
 from attention_core.faults.plain import EMPTY_ROWS, finish, hide, masked_logits, need, open_logits, softmax, wide
 from attention_core.faults.situation import Fault, Outcome, Situation
 
+_LEAST_P = 0.01  # below it the factor cannot be told from rounding in half precision
 _SIGMAS = 6.0  # how far the share of dropped weights may lie from p
 
 
@@ -112,9 +113,9 @@ def estimate_dropout(situation: Situation, observed: Tensor) -> Outcome | None:
         return None
     large = left & (right >= right[left].median())
     factor = statistics.median((seen[large] / right[large]).tolist())
-    if not 1.0 < factor < 1e3:
+    p = 1.0 - 1.0 / factor if factor > 1.0 else 0.0
+    if not _LEAST_P < p < 1.0 - 1e-3:
         return None
-    p = 1.0 - 1.0 / factor
     cells = int(meant.sum())
     dropped = cells - int(left.sum())
     sigma = (cells * p * (1.0 - p)) ** 0.5

@@ -109,6 +109,8 @@ def random_situation(generator: Generator, fault_id: str | None = None) -> Situa
     allowed = torch.ones(q_len, k_len, dtype=torch.bool)
     for part in parts.values():
         allowed = allowed & part
+    if int(allowed.sum(dim=-1).max()) < 2:  # no query has a choice, so nothing but an empty row could go wrong
+        return random_situation(generator, fault_id)
     if "nan" in needs:
         unread = ~allowed.expand(batch, 1, q_len, k_len).any(dim=-2)[..., None]  # (batch, 1, k_len, 1)
         value = value.masked_fill(unread, float("nan"))

@@ -289,8 +289,19 @@ def test_c03_padding_inverted_beside_a_causal_mask() -> None:
 
 def test_c29_causal_mask_missing() -> None:
     check(commit("causal-mask-missing", even(4, causal=masks.causal(4))), [[1 / 4] * 4] * 4)
+
+
+def test_what_else_holds_back_the_future_is_lost() -> None:
     prefix = even(3, prefix=masks.prefix_lm(3, prefix=2))
     check(commit("causal-mask-missing", prefix), [[1 / 3] * 3] * 3)
+    cache = even(2, 4, cache=masks.causal_in_cache(2, 4, valid_lengths=[3]))
+    check(commit("causal-mask-missing", cache), uniform("xxx.", "xxx."))
+    window = even(4, window=masks.sliding_window(4, left=1, right=0))
+    check(commit("causal-mask-missing", window), uniform("xxxx", "xxxx", ".xxx", "..xx"))
+    both_ways = even(4, window=masks.sliding_window(4, left=1, right=1))
+    assert list(CATALOGUE["causal-mask-missing"].variants(both_ways)) == []
+    decoding = even(1, 4, cache=masks.padding([3], 4))
+    assert list(CATALOGUE["causal-mask-missing"].variants(decoding)) == []
 
 
 def test_c88_padding_mask_missing() -> None:
@@ -433,6 +444,16 @@ def test_causal_one_late() -> None:
     check(commit("causal-one-late", even(2, 4, causal=masks.causal(2, 4))), uniform("xxxx", "xxxx"))
     short = even(4, 2, causal=masks.causal(4, 2))  # queries 0 and 1 stand before the first key
     check(commit("causal-one-late", short), [[0, 0], [1, 0], [1 / 2, 1 / 2], [1 / 2, 1 / 2]])
+
+
+def test_the_border_of_a_prefix_or_a_cache_moves_too() -> None:
+    prefix = even(5, prefix=masks.prefix_lm(5, prefix=3))
+    check(commit("causal-one-late", prefix), uniform("xxx..", "xxx..", "xxxx.", "xxxxx", "xxxxx"))
+    check(commit("causal-strict", prefix), uniform("xxx..", "xxx..", "xxx..", "xxx..", "xxxx."))
+    assert list(CATALOGUE["causal-strict"].variants(even(3, prefix=masks.prefix_lm(3, prefix=1)))) == []
+    cache = even(2, 5, cache=masks.causal_in_cache(2, 5, valid_lengths=[3]))
+    check(commit("causal-one-late", cache), uniform("xxx..", "xxxx."))
+    check(commit("causal-strict", cache), uniform("x....", "xx..."))
 
 
 def test_causal_transposed() -> None:
