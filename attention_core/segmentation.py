@@ -39,7 +39,11 @@ def graphemes(text: str) -> list[Span]:
     Source:
         Unicode Standard Annex 29, "Unicode Text Segmentation", section 3.1.1 (rules GB3 to GB13).
     """
-    borders = [i for i in range(1, len(text)) if _breaks(text, i)]
+    borders, flags = [], 0  # flag letters in a row, up to here: counting back from each would be quadratic
+    for i in range(1, len(text)):
+        flags = flags + 1 if _flag_letter(text[i - 1]) else 0
+        if _breaks(text, i, flags):
+            borders.append(i)
     starts, ends = [0, *borders], [*borders, len(text)]
     return list(zip(starts, ends, strict=True)) if text else []
 
@@ -105,8 +109,8 @@ def sentence_indices(text: str, spans: list[Span]) -> list[int]:
     return [order[number] for number in numbers]
 
 
-def _breaks(text: str, i: int) -> bool:
-    """Whether a new cluster begins at ``text[i]``."""
+def _breaks(text: str, i: int, flags: int) -> bool:
+    """Whether a new cluster begins at ``text[i]``, right after ``flags`` flag letters in a row."""
     before, after = text[i - 1], text[i]
     if before < "\u0300" and after < "\u0300":  # the usual case
         return (before, after) != ("\r", "\n")
@@ -119,10 +123,7 @@ def _breaks(text: str, i: int) -> bool:
     if before == _ZWJ and _picture(after):
         return not _picture(_base(text, i - 1))
     if _flag_letter(before) and _flag_letter(after):
-        run = i
-        while run > 0 and _flag_letter(text[run - 1]):
-            run -= 1
-        return (i - run) % 2 == 0
+        return flags % 2 == 0
     return not _conjunct(text, i)
 
 

@@ -70,6 +70,11 @@ def test_long_tokens_are_cut_between_graphemes(token: str, width: int, shown: st
     assert display_width(shown) <= width
 
 
+def test_a_letter_under_thousands_of_marks_is_cut() -> None:
+    assert visible("e" + "\u0301" * 5000 + "x") == "e" + "\u0301" * 31 + "…x"
+    assert len(hover_text("e" + "\u0301" * 5000)) < 60
+
+
 def test_graphemes_keep_families_flags_and_accents_whole() -> None:
     assert graphemes("a👩\u200d👩\u200d👧e\u0301🇩🇪🇫🇷👍🏽❤️") == [
         "a",

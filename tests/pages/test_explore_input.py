@@ -1,4 +1,4 @@
-"""What visitors bring by accident or in bad faith: endless texts, odd characters, broken links, models that are gone."""
+"""What visitors bring by accident or in bad faith: long texts, odd characters, broken links, models that are gone."""
 
 import pytest
 

@@ -13,6 +13,7 @@ from itertools import count, islice
 TICK_WIDTH = 16  # of a label on an axis, in half-width columns
 HOVER_WIDTH = 120  # of a token on hover
 
+_TALLEST = 32  # code points drawn of one grapheme: thousands of marks on one letter bring a browser to its knees
 _EMPTY = "∅"
 _MARKS = {
     "\n": "↵",
@@ -297,9 +298,13 @@ def _escape_sequence(token: str, position: int) -> str:
 
 
 def _cut(text: str, width: int) -> str:
-    clusters = graphemes(text)
+    clusters = [
+        part
+        for cluster in graphemes(text)
+        for part in ([cluster[:_TALLEST], "…"] if len(cluster) > _TALLEST else [cluster])
+    ]
     if sum(map(_width, clusters)) <= width:
-        return text
+        return "".join(clusters)
     kept, used = [], 0
     for cluster in clusters:
         used += _width(cluster)
