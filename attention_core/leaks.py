@@ -40,9 +40,8 @@ from attention_core.leak_report import (
     not_finite_findings,
     said_number,
 )
-from attention_core.mask_conventions import require_bool
 
-__all__ = ["ImplementationsReport", "LeakFinding", "LeakReport", "leak_test", "leak_test_implementations", "reachable"]
+__all__ = ["ImplementationsReport", "LeakFinding", "LeakReport", "leak_test", "leak_test_implementations"]
 
 _EPS = 16  # roundings of the largest output that count as unmoved
 
@@ -78,7 +77,7 @@ def leak_test(
         inputs: (batch, len) token ids, or (batch, len, ...) float.
         expect: "causal", or "full": every output may depend on every input. None: "causal" unless ``allowed`` is given.
         allowed: bool, (q_len, k_len), (batch, q_len, k_len) or (batch, heads, q_len, k_len); True = output i may depend
-            on input j. This is about the whole model: windows widen with each layer, see ``reachable``.
+            on input j. This is about the whole model: windows widen with each layer, see ``diagnostics.reach``.
         document_ids: (batch, len) or (len,) integers; an output may depend on its own document only. What tells the
             model about documents goes into ``keywords``.
         lengths: (batch,) real tokens per sample, the rest is padding: it may move nothing real, and real outputs must
@@ -209,38 +208,6 @@ def leak_test_implementations(
         raise ValueError(f"at least one implementation must run: got {skipped}; check the names")
     differences, findings = _compared(reports)
     return ImplementationsReport(reports, skipped, differences, tuple(findings))
-
-
-def reachable(allowed: Tensor, layers: int) -> Tensor:
-    """What an output may depend on after several layers of one mask, each with its residual connection.
-
-    >>> print(masks.draw(reachable(masks.sliding_window(4, left=1, right=0), 2)))
-    ■⬚⬚⬚
-    ■■⬚⬚
-    ■■■⬚
-    ⬚■■■
-
-    Args:
-        allowed: (..., len, len) bool, True = may attend.
-        layers: how many, >= 0.
-
-    Returns:
-        (..., len, len) bool, for the ``allowed`` of ``leak_test``.
-
-    Raises:
-        TypeError: if the mask is not bool.
-        ValueError: if it is not square, or ``layers`` is negative.
-    """
-    require_bool("allowed", allowed)
-    if allowed.dim() < 2 or allowed.shape[-1] != allowed.shape[-2]:
-        raise ValueError(f"allowed must be (..., len, len), queries and keys alike: got shape {tuple(allowed.shape)}")
-    if layers < 0:
-        raise ValueError(f"layers must be at least 0: got {layers}")
-    own = torch.eye(allowed.shape[-1], dtype=torch.bool, device=allowed.device).expand(allowed.shape)
-    step, reach = (allowed | own).float(), own
-    for _ in range(layers):
-        reach = reach.float() @ step > 0
-    return reach
 
 
 def _by_change(

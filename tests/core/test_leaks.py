@@ -11,7 +11,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from attention_core import masks
-from attention_core.leaks import LeakReport, leak_test, reachable
+from attention_core.diagnostics import reach
+from attention_core.leaks import LeakReport, leak_test
 
 BATCH, LENGTH, WIDTH, VOCABULARY = 2, 7, 11, 23
 METHODS = pytest.mark.parametrize("method", ["change", "gradient"])
@@ -411,20 +412,14 @@ def test_masks_of_four_axes_and_of_each_sample():
     assert report.allowed.equal(union) and report.passed and report.moved.equal(union)
 
 
-def test_reachable_is_the_power_of_the_mask():
-    step = masks.sliding_window(11, left=2, right=0)
-    assert reachable(step, 0).equal(torch.eye(11).bool()) and reachable(step, 1).equal(step)
-    assert reachable(step, 3).equal(masks.sliding_window(11, left=6, right=0))
-    assert reachable(masks.causal(5, offset=-1), 1).equal(masks.causal(5))  # the residual keeps the own position
-    window = Tiny(*(Layer(fixed(masks.sliding_window(LENGTH, left=1, right=0)), seed=s) for s in (4, 5)))
-    two = reachable(masks.sliding_window(LENGTH, left=1, right=0), 2)
-    assert leak_test(window, token_ids(), allowed=two).moved.equal(two.expand(BATCH, -1, -1))
-    with pytest.raises(ValueError, match="layers must be at least 0: got -1"):
-        reachable(step, -1)
-    with pytest.raises(ValueError, match=r"allowed must be \(\.\.\., len, len\).*got shape \(3, 5\)"):
-        reachable(torch.ones(3, 5, dtype=torch.bool), 1)
-    with pytest.raises(TypeError, match="allowed"):
-        reachable(step.float(), 1)
+def test_windows_widen_with_each_layer():
+    window = masks.sliding_window(LENGTH, left=1, right=0)
+    model = Tiny(*(Layer(fixed(window), seed=seed) for seed in (4, 5)))
+    two = reach(window, 2)
+    report = leak_test(model, token_ids(), allowed=two)
+    assert report.passed and report.moved.equal(two.expand(BATCH, -1, -1))
+    narrow = leak_test(model, token_ids(), allowed=window)
+    assert codes(narrow) == ["forbidden-visible"] and narrow.leaks.equal((two & ~window).expand(BATCH, -1, -1))
 
 
 X = seeded(BATCH, LENGTH, 5)
