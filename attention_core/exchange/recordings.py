@@ -275,12 +275,17 @@ def _check_given(given: Given, index: int, limits: Limits) -> None:
                 raise ValueError(f"{name} has the wrong kind of numbers or too few axes")
             if name == "bias" and not tensor.dtype.is_floating_point:
                 raise ValueError("bias must be floats")
-            if tuple(torch.broadcast_shapes(tensor.shape, shape)) != shape:
+            if not _broadcasts(tensor.shape, shape):
                 raise ValueError(f"{name} must broadcast to {shape}")
     except FileRefused:
         raise
     except (ValueError, RuntimeError) as error:
         raise FileRefused(f"arrays of a call must fit together: got call {index}, {short(str(error), 200)}") from None
+
+
+def _broadcasts(small: torch.Size, large: tuple[int, ...]) -> bool:
+    padded = (1,) * (len(large) - len(small)) + tuple(small)
+    return len(padded) == len(large) and all(a in (1, b) for a, b in zip(padded, large, strict=True))
 
 
 def _take(found: Any, name: str, *kinds: type) -> Any:

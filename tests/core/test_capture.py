@@ -1,11 +1,6 @@
 """record() around plain PyTorch: every call is seen and rebuilt, and the program computes what it computed before."""
 
-import gc
 import math
-import sys
-import warnings
-import weakref
-from pathlib import Path
 
 import pytest
 import torch

@@ -216,11 +216,17 @@ def test_nothing_stays_behind_and_intermediates_do_not_live_longer():
 
 def test_an_error_of_the_program_passes_and_what_ran_is_kept():
     q, k, v = (draw(B, H, L, D, seed=s) for s in (1, 2, 3))
-    recording = None
-    with pytest.raises(ZeroDivisionError), record() as recording:
-        F.scaled_dot_product_attention(q, k, v)
-        _ = 1 / 0
-    assert len(recording) == 1 and torch.overrides._get_current_function_mode_stack() == []
+    held = []
+
+    def program() -> None:
+        with record() as recording:
+            held.append(recording)
+            F.scaled_dot_product_attention(q, k, v)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        program()
+    assert len(held[0]) == 1 and torch.overrides._get_current_function_mode_stack() == []
 
 
 def test_nothing_captured_is_said_loudly(tmp_path):
