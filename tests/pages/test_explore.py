@@ -89,7 +89,7 @@ def test_a_newcomer_sees_a_model_without_a_click(minilm: Model):
     # The figure holds float32; the page ran the same call, so nothing but the cast lies between.
     np.testing.assert_array_equal(drawn, trace.weights[0].numpy())
     assert "agrees with" in html(app) and "pass" in html(app)
-    assert {"grid", "head", "variance", "histogram", "spread", "saturation"} <= set(figures(app))
+    assert {"grid", "head", "scores", "softmax"} <= set(figures(app))
 
 
 def test_scaling_off_is_what_the_core_computes_without_scaling(minilm: Model):
@@ -144,7 +144,7 @@ def test_variance_of_the_scores_follows_d_k():
         run = run_from_scratch(text, _config(num_heads=8, d_k=d_k))
         scores = run.trace(run.calls[0]).scores[0]
         measured = scores.flatten(1).var(dim=1, correction=0).numpy()
-        drawn = figures(app)["variance"]["data"]
+        drawn = figures(app)["scores"]["data"]
         values = {trace["name"]: array(trace["y"]) for trace in drawn if trace.get("name")}
         raw = next(value for name, value in values.items() if name.startswith("raw, measured"))
         np.testing.assert_allclose(

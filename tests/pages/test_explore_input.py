@@ -85,7 +85,8 @@ def test_rounding_is_not_told_as_a_part_of_the_variance():
 
 def test_the_numbers_of_the_lesson_and_of_the_figure_are_the_same():
     app = choose(visit(text="the cat sat on the mat"), scaling="off")
-    note = figures(app)["variance"]["layout"]["title"]["text"]
+    notes = [note["text"] for note in figures(app)["scores"]["layout"]["annotations"]]
+    note = next(text for text in notes if "scaling is off" in text)
     (lesson,) = [warning.value for warning in app.warning if "Scaling off" in warning.value]
     variance = lesson.split("of variance ")[1].split(" ")[0]
     assert f"softmax gets variance {variance}<" in note

@@ -7,6 +7,7 @@ head_grid(weights, query_tokens=tokens, key_tokens=tokens, allowed=mask).show()
 from viz.figures.diagnostics import entropy_and_top_weight, saturation_per_head, score_histogram, variance_per_head
 from viz.figures.grid import head_grid
 from viz.figures.head import head_heatmap
+from viz.figures.stack import stacked
 from viz.figures.tables import head_table, matrix_table, received_by, sent_by
 from viz.figures.words import FigureWords
 
@@ -21,5 +22,6 @@ __all__ = [
     "saturation_per_head",
     "score_histogram",
     "sent_by",
+    "stacked",
     "variance_per_head",
 ]

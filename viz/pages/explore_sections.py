@@ -16,6 +16,7 @@ from viz.figures import (
     head_table,
     saturation_per_head,
     score_histogram,
+    stacked,
     variance_per_head,
 )
 from viz.figures.tables import label
@@ -190,15 +191,18 @@ def diagnostics(shown: Statistics) -> None:
         st.info(t("explore.lesson_none"))
     left, right = st.columns(2)
     variances = (numbers[name] for name in ("raw_variance", "raw_theory", "scaled_variance", "scaled_theory"))
-    scores, spread = (shown.raw_scores, shown.scaled_scores), (numbers["normalized_entropy"], numbers["top_weight"])
-    figures = (
-        (left, "variance", variance_per_head(*variances, scaled_on=shown.scaling_on, words=words)),
-        (right, "histogram", score_histogram(*scores, scaled_on=shown.scaling_on, words=words)),
-        (left, "spread", entropy_and_top_weight(*spread, entropy_nats=numbers["entropy"], words=words)),
-        (right, "saturation", saturation_per_head(numbers["saturation"], words=words)),
+    before = (
+        variance_per_head(*variances, scaled_on=shown.scaling_on, words=words),
+        score_histogram(shown.raw_scores, shown.scaled_scores, scaled_on=shown.scaling_on, words=words),
     )
-    for column, name, figure in figures:
-        column.plotly_chart(figure, key=key(f"{name}_chart"), config=CHART, alt=t(f"explore.{name}_alt"))
+    after = (
+        entropy_and_top_weight(
+            numbers["normalized_entropy"], numbers["top_weight"], entropy_nats=numbers["entropy"], words=words
+        ),
+        saturation_per_head(numbers["saturation"], words=words),
+    )
+    for column, name, figures in ((left, "scores", before), (right, "softmax", after)):
+        column.plotly_chart(stacked(figures), key=key(f"{name}_chart"), config=CHART, alt=t(f"explore.{name}_alt"))
     if gap.known:
         st.caption(t("explore.theory", gap=gap.gap, means=gap.means, covariance=gap.covariance, pairing=gap.pairing))
     if _opened("numbers"):
@@ -214,8 +218,12 @@ def answer(request: ModelRequest) -> None:
         st.caption(t("explore.answer_neutral"))
         return
     st.write(t("explore.answer_cosine"))
-    cosines = embedding_cosines(request)
-    st.dataframe({t("column.sample"): list(request.texts), t("column.cosine"): cosines}, hide_index=True)
+    rows = "".join(
+        f"<tr><td><bdi>{escape(text)}</bdi></td><td>{cosine:.4f}</td></tr>"
+        for text, cosine in zip(request.texts, embedding_cosines(request), strict=True)
+    )
+    head = f"<tr><th>{escape(t('column.sample'))}</th><th>{escape(t('column.cosine'))}</th></tr>"
+    st.html(f'<table class="answer">{head}{rows}</table>')
 
 
 def figure_words() -> FigureWords:

@@ -324,21 +324,14 @@ TEXTS: dict[str, tuple[str, str]] = {
         "理论值是各维 Var(q) × Var(k) 之和，假设 q 与 k 独立且均值为零：两个方差都为 1 时等于 d_k。平均而言，实测 − 理论 = {gap:.3g}："
         "其中 {means:.3g} 来自非零均值，{covariance:.3g} 来自各维共变，{pairing:.3g} 来自查询与键的配对。",
     ),
-    "explore.variance_alt": (
-        "Variance of raw and scaled scores per head, measured and expected. The numbers stand in the table below.",
-        "每个头缩放前后分数方差的实测值与理论值。数值见下方表格。",
+    "explore.scores_alt": (
+        "Variance of raw and scaled scores per head, measured and expected, and the distribution of the allowed scores "
+        "before and after scaling. The numbers stand in the table below.",
+        "每个头缩放前后分数方差的实测值与理论值，以及允许位置的分数在缩放前后的分布。数值见下方表格。",
     ),
-    "explore.histogram_alt": (
-        "Distribution of the allowed scores before and after scaling.",
-        "允许位置的分数在缩放前后的分布。",
-    ),
-    "explore.spread_alt": (
-        "Entropy and top weight per head. The numbers stand in the table below.",
-        "每个头的熵与最大权重。数值见下方表格。",
-    ),
-    "explore.saturation_alt": (
-        "Share of saturated rows per head. The numbers stand in the table below.",
-        "每个头饱和行的占比。数值见下方表格。",
+    "explore.softmax_alt": (
+        "Entropy, top weight and share of saturated rows per head. The numbers stand in the table below.",
+        "每个头的熵、最大权重与饱和行占比。数值见下方表格。",
     ),
     "explore.numbers": ("As a table: numbers of each head", "表格：每个头的数值"),
     "column.head": ("head", "头"),
