@@ -1,6 +1,6 @@
 """The parts of the explore page below the text, from what was run to what it changed."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from html import escape
 
 import streamlit as st
@@ -110,7 +110,7 @@ def all_heads(request: Request, made: Run, shown: CallView) -> None:
         heads_off=_off(made, shown),
         padded_queries=[token.padding for token in shown.query_tokens],
         padded_keys=[token.padding for token in shown.key_tokens],
-        words=figure_words(),
+        words=_words_of_maps(),
         clickable=True,
         revision=revision(request, shown.call.name, shown.sample),
     )
@@ -163,7 +163,7 @@ def one_head(made: Run, shown: CallView) -> None:
         logits=shown.logits[head],
         padded_queries=[token.padding for token in shown.query_tokens],
         padded_keys=[token.padding for token in shown.key_tokens],
-        words=figure_words(),
+        words=_words_of_maps(),
     )
     st.plotly_chart(
         figure, key=key("head_chart"), config=CHART, alt=t("explore.head_alt", head=head, stage=t(f"stage.{stage}"))
@@ -230,6 +230,11 @@ def figure_words() -> FigureWords:
     """The words on the figures in the current language."""
     kind = FigureWords if language() == DEFAULT_LANGUAGE else _PlainOrdinals
     return kind(**{field.name: template(f"figure.{field.name}") for field in fields(FigureWords)})
+
+
+def _words_of_maps() -> FigureWords:
+    """Here a switch blocks, not a mistake."""
+    return replace(figure_words(), legend_blocked=t("explore.legend_blocked"))
 
 
 class _PlainOrdinals(FigureWords):

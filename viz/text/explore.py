@@ -298,6 +298,7 @@ TEXTS: dict[str, tuple[str, str]] = {
         "头 {head} 的{stage}热图；行为查询，列为键。下方表格列出权重最高的键。",
     ),
     "explore.table": ("As a table: top keys of each query", "表格：每个查询权重最高的键"),
+    "explore.legend_blocked": ("blocked here, allowed by the model's own mask", "此处被禁止，而模型自带掩码允许"),
     # Diagnostics
     "explore.diagnostics": ("Variance and spread", "方差与分布"),
     "explore.lesson_on": (
