@@ -129,7 +129,7 @@ def test_a_head_opens_by_a_click_on_its_name(visit):
            }"""
     )
     visitor.page.mouse.click(*place)
-    visitor.page.wait_for_function("() => [...document.querySelectorAll('h3')].some(h => h.innerText === 'Head 5')")
+    visitor.page.wait_for_function("() => [...document.querySelectorAll('h2')].some(h => h.innerText === 'Head 5')")
     visitor.settle()
     assert "head=5" in visitor.page.url
 

@@ -53,6 +53,14 @@ def test_a_batch_of_too_many_lines_is_cut_and_the_page_says_so():
     assert len(control(app, "sample").options) == MOST_SAMPLES
 
 
+def test_a_batch_whose_lines_share_a_note_says_it_once():
+    app = visit(lines="1", text="小猫\n小狗\na cat")
+    assert not app.exception and not app.error
+    assert len([warning for warning in app.warning if "unknown to this model" in warning.value]) == 1
+    assert [button.key for button in app.button].count("explore_use_scratch") == 1
+    assert next(header.value for header in app.header) == "All heads"  # h2, right below the h1
+
+
 def test_what_is_run_of_a_text_is_bounded_and_can_be_encoded():
     made = typed("a\ud800b\x00" + "x" * 2 * MOST_CHARACTERS, lines=False)
     assert len(made.text) == MOST_CHARACTERS and made.text.startswith("a\ufffdb\x00x")

@@ -18,12 +18,11 @@ def notes(made: Run, written: Typed) -> None:
         st.warning(t("note.characters_cut", most=MOST_CHARACTERS, total=written.characters))
     if written.lines > MOST_SAMPLES:
         st.warning(t("note.lines_cut", most=MOST_SAMPLES, total=written.lines))
-    for note in made.notes:
-        if note.code == "random_weights":
-            continue  # stands with what was run
-        st.warning(t(f"note.{note.code}", **note.values))
-        if note.code == "unknown_tokens":
-            st.button(t("note.use_scratch"), key=key("use_scratch"), on_click=put, args=("source", SCRATCH))
+    told = [note for note in made.notes if note.code != "random_weights"]  # that stands with what was run
+    for text in dict.fromkeys(t(f"note.{note.code}", **note.values) for note in told):  # samples may share a note
+        st.warning(text)
+    if any(note.code == "unknown_tokens" for note in told):
+        st.button(t("note.use_scratch"), key=key("use_scratch"), on_click=put, args=("source", SCRATCH))
 
 
 def refuse(error: Exception, places: Places, *, model: str, kept: bool) -> None:

@@ -99,7 +99,7 @@ def verdicts(shown: CallView) -> None:
 
 def all_heads(request: Request, made: Run, shown: CallView) -> None:
     """All heads of the layer in one figure."""
-    st.subheader(t("explore.grid"))
+    st.header(t("explore.grid"))
     figure = head_grid(
         shown.weights,
         query_tokens=_labels(shown.query_tokens),
@@ -130,7 +130,7 @@ def one_head(made: Run, shown: CallView) -> None:
     """One head enlarged, with a choice of stage and of colour scale, and as a table."""
     clamp("head", 0, shown.heads - 1)
     head = int(str(get("head")))
-    st.subheader(t("explore.one_head", head=head))
+    st.header(t("explore.one_head", head=head))
     left, middle, right = st.columns([1, 2, 2])
     left.selectbox(t("explore.head"), range(shown.heads), key=key("head"), help=t("explore.head_help"))
     middle.segmented_control(
@@ -181,7 +181,7 @@ def one_head(made: Run, shown: CallView) -> None:
 
 def diagnostics(shown: Statistics) -> None:
     """Variance of the scores against theory, what it does to softmax, and the numbers of each head."""
-    st.subheader(t("explore.diagnostics"))
+    st.header(t("explore.diagnostics"))
     gap, numbers, words = shown.gap, shown.numbers, figure_words()
     if gap.known:
         lesson = "explore.lesson_on" if shown.scaling_on else "explore.lesson_off"
@@ -213,7 +213,7 @@ def diagnostics(shown: Statistics) -> None:
 
 def answer(request: ModelRequest) -> None:
     """What the switches did to the sentence embeddings."""
-    st.subheader(t("explore.answer"))
+    st.header(t("explore.answer"))
     if request.switches.neutral:
         st.caption(t("explore.answer_neutral"))
         return
