@@ -20,6 +20,7 @@ _BY_FINDING = {
     "heads-sum-to-one": ("softmax-over-heads",),
     "all-ones": ("softmax-over-heads",),
     "double-softmax": ("double-softmax",),
+    "double-softmax-possible": ("double-softmax",),
     "mask-after-softmax": ("mask-after-softmax",),
     "dropout-active": ("dropout-left-on",),
     "dropout-possible": ("dropout-left-on",),
@@ -46,7 +47,6 @@ def candidates(given: Given, intent: Intent, weights: Tensor, findings: Iterable
     broken = weights.isnan().any(-1)
     values = torch.nan_to_num(weights)
     seen = values > 0
-    named: set[str] = set()
     situation = _flat(given, intent)
     exact, near = set(), set()
     for name, fault in CATALOGUE.items():
@@ -63,9 +63,10 @@ def candidates(given: Given, intent: Intent, weights: Tensor, findings: Iterable
                 (exact if fits == 2 else near).add(name)
                 if fits == 2:
                     break
-    named |= exact or near
-    named |= _soft(values, intent.allowed, seen)
-    return _ordered(named)
+    if not exact and bool((broken & intent.allowed.any(-1)).any()):  # NaN where a row has keys: something overflowed
+        return ("no-max-subtraction", "half-precision-overflow")
+    deviates = bool((seen & ~intent.allowed).any()) or bool((broken & ~intent.allowed.any(-1)).any())
+    return _ordered((exact or (near if deviates else set())) | _soft(values, intent.allowed, seen))
 
 
 def _is_about_rows(name: str) -> bool:

@@ -1,5 +1,6 @@
 """diagnose(): everything that is known about one attention call in, a report out."""
 
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -93,8 +94,7 @@ def diagnose(
 def _examine(given: Given, expect: Any) -> Report:
     found, checks, readable = check_layout(given)
     if not readable:
-        why = "the weights do not have the shape of this attention"
-        return Report(sorted_findings(found), (), (*checks, Check("weights", "not possible", why)))
+        return _of_another_shape(given, expect, found, checks)
     intent, reading = _intent_and_reading(given, expect)
     found += _about_intent(given, intent, checks)
     if reading is not None:
@@ -126,6 +126,19 @@ def _examine(given: Given, expect: Any) -> Report:
     )
 
 
+def _of_another_shape(given: Given, expect: Any, found: list[Finding], checks: list[Check]) -> Report:
+    """Weights that do not have the shape of this attention: only the faults that change it can be tried."""
+    checks = [*checks, Check("weights", "not possible", "they do not have the shape of this attention")]
+    if given.query is None:
+        return Report(sorted_findings(found), (), tuple(checks))
+    intent = find_intent(given, expect)
+    verdict = _hypotheses(given, intent, checks)
+    if verdict is not None and verdict.explained_by:
+        found = found + _about_verdict(given, intent, verdict)
+    ids = () if verdict is None else verdict.explained_by
+    return Report(sorted_findings(found), ids, tuple(checks), intent.words, intent.source == "inferred")
+
+
 def _intent_and_reading(given: Given, expect: Any) -> tuple[Intent, Reading | None]:
     """The intent; where nobody stated one, the mask that was handed over says what was meant."""
     intent = find_intent(given, expect)
@@ -135,14 +148,8 @@ def _intent_and_reading(given: Given, expect: Any) -> tuple[Intent, Reading | No
     fitting = None if given.weights is None or tuple(given.weights.shape) != given.shape else given.weights
     reading = read_raw_mask(given.raw_mask, given.shape, intended=told, weights=fitting)
     if told is None and not intent.by_tokens and reading.convention != "additive bias, no mask":
-        intent = find_intent(_with_allowed(given, reading.meant), None)
+        intent = find_intent(replace(given, allowed=reading.meant), None)
     return intent, reading
-
-
-def _with_allowed(given: Given, allowed: Tensor) -> Given:
-    from dataclasses import replace
-
-    return replace(given, allowed=allowed)
 
 
 def _about_intent(given: Given, intent: Intent, checks: list[Check]) -> list[Finding]:
@@ -220,7 +227,7 @@ def _about_weights(
     given: Given, intent: Intent, observed: Tensor, verdict: Verdict | None, checks: list[Check]
 ) -> list[Finding]:
     """Rows, cells and structure; what the right computation does by itself is no finding."""
-    right = verdict is not None and verdict.what == "weights" and verdict.reproduced
+    right = verdict is not None and verdict.weights_right
     expected = None if verdict is None or verdict.right.weights is None else verdict.right.weights
     if expected is not None and expected.shape != observed.shape:
         expected = None

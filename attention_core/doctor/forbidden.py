@@ -172,10 +172,11 @@ def _lost_rows(values: Tensor, allowed: Tensor, skipped: Tensor, padded: Tensor)
 
 
 def suspicious_zeros(values: Tensor, allowed: Tensor) -> Tensor:
-    """Allowed cells of exactly 0 in rows whose other weights are far from underflow. (batch, heads, q_len, k_len)."""
+    """Allowed cells of exactly 0 in rows whose other weights, two at least, are far from underflow: bool, all axes."""
     zero = allowed & (values == 0)
     positive = values.masked_fill(values <= 0, 2.0).min(-1).values
-    return zero & ((positive > 1e-3) & (positive <= 1.5))[..., None]
+    several = (values > 0).sum(-1) > 1  # a single weight of 1 is a saturated row
+    return zero & ((positive > 1e-3) & several)[..., None]
 
 
 def _blocked(

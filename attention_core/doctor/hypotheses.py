@@ -1,7 +1,7 @@
 """With query and key at hand: which computation reproduces what was observed, the right one or which fault."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -32,7 +32,8 @@ class Verdict:
         explained_by: ids, or "a+b", that give it instead.
         outcomes: id -> the outcome that fits.
         right: the right computation.
-        what: "weights" or "output": what was judged.
+        what: "weights" or "output": what was judged last.
+        weights_right: the right computation gives the weights, whatever became of the output.
         difference: largest difference between the right computation and what was observed.
         allowance: the tolerance that was used.
     """
@@ -44,8 +45,7 @@ class Verdict:
     what: str
     difference: float
     allowance: Tolerance
-    tried: int = 0
-    notes: Mapping[str, Any] = field(default_factory=dict)
+    weights_right: bool = False
 
 
 def situation_of(given: Given, intent: Intent) -> Situation:
@@ -88,10 +88,11 @@ def judge(given: Given, intent: Intent) -> Verdict:
         situation = situation_of(given, intent)
         right = correct(situation)
         tiers = _tiers(given, situation)
-        if given.weights is not None and not given.misfit:
+        if given.weights is not None:
             verdict = _judge_weights(given, intent, situation, right, tiers)
-            if verdict.reproduced and given.output is not None and given.value is not None:
-                return _judge_output(given, situation, right, tiers, only_output=True) or verdict
+            if verdict.reproduced:
+                verdict = _judge_output(given, situation, right, tiers, only_output=True) or verdict
+                return replace(verdict, weights_right=True)
             return verdict
         return _judge_output(given, situation, right, tiers, only_output=False) or Verdict(
             True, (), {}, right, "output", 0.0, tiers[0]
@@ -125,22 +126,22 @@ def _judge_weights(
         observed = _without_dropout(observed, right, given.dropout_p)
     difference = largest_difference(right.weights, observed) if right.weights is not None else float("nan")
     outcomes: list[tuple[str, Outcome]] | None = None
-    tried = 0
     for allowance in tiers:
         if agrees(right.weights, observed, allowance):
-            return Verdict(True, (), {}, right, "weights", difference, allowance, tried)
+            return Verdict(True, (), {}, right, "weights", difference, allowance)
         if outcomes is None:
-            outcomes = list(_singles(situation, observed, given.weights))
-            tried = len(outcomes)
+            outcomes = list(_singles(situation, given.weights))
+            if intent.other_parts is not None:
+                outcomes += _singles(replace(situation, parts=dict(intent.other_parts)), given.weights)
         fitting = _first_of_each((n, o) for n, o in outcomes if agrees(o.weights, observed, allowance))
         if fitting:
-            return Verdict(False, tuple(fitting), fitting, right, "weights", difference, allowance, tried)
+            return Verdict(False, tuple(fitting), fitting, right, "weights", difference, allowance)
     pairs = _pairs(situation, outcomes or [], observed, given, tiers[0])
     if pairs:
-        return Verdict(False, tuple(pairs), pairs, right, "weights", difference, tiers[0], tried)
+        return Verdict(False, tuple(pairs), pairs, right, "weights", difference, tiers[0])
     if _broken_only_in_empty_rows(right, observed, intent, tiers[-1]):
-        return Verdict(True, (), {}, right, "weights", difference, tiers[-1], tried)
-    return Verdict(False, (), {}, right, "weights", difference, tiers[-1], tried)
+        return Verdict(True, (), {}, right, "weights", difference, tiers[-1])
+    return Verdict(False, (), {}, right, "weights", difference, tiers[-1])
 
 
 def _without_dropout(observed: Tensor, right: AttentionTrace, p: float) -> Tensor:
@@ -162,7 +163,7 @@ def _broken_only_in_empty_rows(right: AttentionTrace, observed: Tensor, intent: 
     return agrees(right.weights, observed.masked_fill(empty[..., None], 0.0), allowance)
 
 
-def _singles(situation: Situation, observed: Tensor, weights: Tensor) -> Iterator[tuple[str, Outcome]]:
+def _singles(situation: Situation, weights: Tensor) -> Iterator[tuple[str, Outcome]]:
     """Every way to commit every fault that shows in the weights, in the order of the catalogue."""
     for name, fault in CATALOGUE.items():
         if fault.judged_on != "weights":
@@ -185,7 +186,7 @@ def _first_of_each(fitting: Iterator[tuple[str, Outcome]]) -> dict[str, Outcome]
     found: dict[str, Outcome] = {}
     for name, outcome in fitting:
         found.setdefault(name, outcome)
-    return found
+    return {name: found[name] for name in CATALOGUE if name in found}
 
 
 def _pairs(

@@ -12,6 +12,7 @@ from attention_core.doctor.expectation import Expectation, all_of, parse_expect,
 from attention_core.doctor.inputs import Given
 
 Shape = tuple[int, int, int, int]
+_FEW = 48  # keys up to which every chunk size is tried
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +27,7 @@ class Intent:
         padded_keys: (batch, k_len) bool, padded_queries: (batch, q_len) bool, True = padding; None where not known.
         by_tokens: that there is padding was told by the tokens alone.
         read: the words in detail.
+        other_parts: the same mask taken apart another way, where two ways fit.
     """
 
     allowed: Tensor | None
@@ -39,6 +41,7 @@ class Intent:
     padded_queries: Tensor | None = None
     by_tokens: bool = False
     read: Expectation = field(default_factory=Expectation)
+    other_parts: Mapping[str, Tensor] | None = None
 
     @property
     def stated(self) -> bool:
@@ -150,17 +153,24 @@ def _implied(given: Given, known: Intent) -> Intent:
 def _from_allowed(given: Given, known: Intent, expectation: Expectation | None, side: str | None) -> Intent:
     assert given.allowed is not None
     allowed = given.allowed.expand(given.shape)
-    known = _padding_of(allowed, known, side, given.shape)
+    padded = _padding_of(allowed, known, side, given.shape)
     if expectation is not None:
-        meant = _from_words(replace(given, weights=None), known, expectation)
-        assert meant.allowed is not None
+        meant = _from_words(replace(given, weights=None), padded, expectation)
+        assert meant.allowed is not None  # words always give a mask
         _must_agree(allowed, meant, given.shape)
         return replace(meant, allowed=allowed, source="allowed")
-    read, parts = describe(allowed, known)
-    return replace(
-        known, allowed=allowed, parts=parts, words="as given" if read is None else read.words, source="allowed",
-        read=read or Expectation(),
-    )  # fmt: skip
+    for option in (known, padded):  # a window over more keys than queries leaves keys unread, and is no padding
+        option = replace(padded, lengths=option.lengths)
+        read, parts = describe(allowed, option)
+        if read is not None:
+            break
+    words = "as given" if read is None else read.words
+    found = replace(option, allowed=allowed, parts=parts, words=words, source="allowed", read=read or Expectation())
+    if read is not None and not read.causal and "padding" in parts:
+        causal = masks.causal(given.shape[2], given.shape[3])
+        if not bool(causal.all()) and not (allowed & ~causal).any():  # padding hides the whole future here
+            found = replace(found, other_parts={**parts, "causal": causal})
+    return found
 
 
 def _must_agree(allowed: Tensor, meant: Intent, shape: Shape) -> None:
@@ -249,9 +259,10 @@ def _options(allowed: Tensor, lengths: Tensor | None, side: str) -> list[Expecta
         options.append(Expectation("causal", window=reach))
         options.append(Expectation("bidirectional", window=max(reach, ahead)))
     first = 0 if lengths is None or side == "right" else int(k_len - lengths.max())
-    size = int(anywhere[:, first].sum())
-    if 0 < size < k_len:
-        options += [Expectation("causal", chunk=c) for c in {size, size + first} if c > 0]
+    sizes = range(1, k_len) if k_len <= _FEW else {int(anywhere[:, first].sum()), int(anywhere[:, first].sum()) + first}
+    for size in sizes:
+        if size > 0 and not (anywhere & ~masks.chunked(q_len, k_len, size=size)).any():
+            options += [Expectation("causal", chunk=size), Expectation("bidirectional", chunk=size)]
     if q_len == k_len:
         options.append(Expectation("causal", prefix=int(anywhere[first].sum()) + first))
         options += [Expectation("causal", packed=True), Expectation("bidirectional", packed=True)]

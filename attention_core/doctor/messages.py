@@ -123,7 +123,7 @@ MESSAGES: Mapping[str, Message] = {
     ),
     "heads-sum-to-one": Message(
         "Softmax over heads",
-        "each cell sums to 1 over the {heads} heads, rows do not: softmax over the head axis",
+        "each cell sums to 1 over the {count} {axis}, rows do not: softmax over the wrong axis",
         "take softmax over the last axis, the keys",
     ),
     "all-ones": Message(
@@ -136,6 +136,12 @@ MESSAGES: Mapping[str, Message] = {
         "max/min ratio inside each row <= e (largest {ratio}) and masked cells hold the row minimum > 0 (rows {rows}): "
         "looks like softmax applied twice",
         "drop the second softmax; it also brings masked keys back",
+    ),
+    "double-softmax-possible": Message(
+        "Looks like a second softmax",
+        "max/min ratio inside each row <= e (largest {ratio}), and undoing one softmax leaves weights that sum to 1 "
+        "and are never negative: looks like softmax applied twice",
+        "drop the second softmax",
     ),
     "mask-after-softmax": Message(
         "Mask applied after softmax",

@@ -13,6 +13,13 @@ from attention_core.doctor.places import cell_list, keys_of, row_list, rows_of
 from attention_core.doctor.report import Check, Finding, finding
 from attention_core.doctor.rows import scatter, tolerance_of
 
+_CHECKS = {
+    "softmax axis": ("columns-sum-to-one", "heads-sum-to-one", "all-ones"),
+    "double softmax": ("double-softmax", "double-softmax-possible"),
+    "dropout": ("dropout-active", "dropout-possible"),
+    "heads": ("mask-differs-between-heads", "heads-identical"),
+}
+
 
 def check_structure(given: Given, intent: Intent, weights: Tensor) -> tuple[list[Finding], list[Check]]:
     """Patterns in the weights; each finding names the fault that leaves it.
@@ -27,7 +34,8 @@ def check_structure(given: Given, intent: Intent, weights: Tensor) -> tuple[list
     allowed = torch.ones((), dtype=torch.bool).expand(values.shape) if intent.allowed is None else intent.allowed
     known = intent.allowed is not None
     total = values.sum(-1)
-    counted = (total > 0) & allowed.any(-1) & torch.isfinite(weights).all(-1)
+    whole = bool(torch.isfinite(weights).all())
+    counted = (total > 0) & allowed.any(-1)
     off = counted & ((total - 1).abs() > tolerance)
     found: list[Finding] = []
     if given.dropout_p == 0 and given.sinks is None and off.any():
@@ -35,24 +43,26 @@ def check_structure(given: Given, intent: Intent, weights: Tensor) -> tuple[list
             _all_ones(values)
             or _columns(values, allowed, total, tolerance)
             or _over_heads(values, allowed, total, tolerance)
-            or (_late_mask(values, allowed, total, tolerance) if known else [])
-            or _dropout(values, allowed, total, tolerance)
+            or (_late_mask(values, allowed, total, tolerance) if known and whole else [])
+            or (_dropout(values, allowed, total, tolerance) if whole else [])
         )
     if known:
-        found += _second_softmax(values, allowed, tolerance) or _equal_masked(values, allowed, tolerance)
+        found += (
+            _second_softmax(values, allowed, tolerance)
+            or _second_softmax_kept(values, allowed, tolerance)
+            or _equal_masked(values, allowed, tolerance)
+        )
     if given.heads_vary:
         found += _heads(values, allowed, given, tolerance)
     names = {f.code for f in found}
-    checks = [
-        Check("softmax axis", "failed" if names & {"columns-sum-to-one", "heads-sum-to-one", "all-ones"} else "passed"),
-        Check(
-            "double softmax", "failed" if "double-softmax" in names else "passed" if known else "not possible",
-            "" if known else "needs the intended mask",
-        ),
-        Check("dropout", "failed" if names & {"dropout-active", "dropout-possible"} else "passed"),
-        Check("heads", "failed" if names & {"mask-differs-between-heads", "heads-identical"} else "passed"),
-    ]  # fmt: skip
+    checks = [_check(name, codes, names, known or name != "double softmax") for name, codes in _CHECKS.items()]
     return found, checks
+
+
+def _check(name: str, codes: tuple[str, ...], found: set[str], possible: bool) -> Check:
+    if not possible:
+        return Check(name, "not possible", "needs the intended mask")
+    return Check(name, "failed" if found & set(codes) else "passed")
 
 
 def _all_ones(values: Tensor) -> list[Finding]:
@@ -75,14 +85,13 @@ def _columns(values: Tensor, allowed: Tensor, total: Tensor, tolerance: float) -
 
 
 def _over_heads(values: Tensor, allowed: Tensor, total: Tensor, tolerance: float) -> list[Finding]:
-    heads = values.shape[1]
-    if heads < 2:
-        return []
-    cells = values.sum(1)
-    counted = allowed.any(1)
-    if not counted.any() or not bool(((cells - 1).abs()[counted] <= tolerance).all()):
-        return []
-    return [finding("heads-sum-to-one", "error", {"heads": heads})]
+    """Sums over the heads, or over the samples of the batch."""
+    for axis, name in ((1, "heads"), (0, "samples")):
+        size = values.shape[axis]
+        counted = allowed.any(axis)
+        if size > 1 and counted.any() and bool(((values.sum(axis) - 1).abs()[counted] <= tolerance).all()):
+            return [finding("heads-sum-to-one", "error", {"count": size, "axis": name})]
+    return []
 
 
 def _late_mask(values: Tensor, allowed: Tensor, total: Tensor, tolerance: float) -> list[Finding]:
@@ -139,6 +148,25 @@ def _second_softmax(values: Tensor, allowed: Tensor, tolerance: float) -> list[F
         return []
     evidence = {"ratio": float(ratio[rows].max()), "rows": rows_of(rows)}
     return [finding("double-softmax", "error", evidence, row_list(rows))]
+
+
+def _second_softmax_kept(values: Tensor, allowed: Tensor, tolerance: float) -> list[Finding]:
+    """The same with the mask applied again: what went in was never negative, summed to 1 and was not flat itself."""
+    count = allowed.sum(-1)
+    rows = (count >= 3) & (values.sum(-1) > 0)
+    if int(rows.sum()) < 4 or bool((values <= 0)[allowed & rows[..., None]].any()):
+        return []
+    log = torch.where(allowed, torch.log(values.clamp_min(1e-300)), 0.0)
+    size = count.clamp_min(1)
+    inner = log + ((1 - log.sum(-1)) / size)[..., None]  # the one shift that makes them sum to 1
+    slack = (tolerance + 1e-5) * 4
+    lowest = inner.masked_fill(~allowed, 1.0).min(-1).values[rows]
+    peak = (inner.masked_fill(~allowed, 0.0).max(-1).values * size)[rows]
+    if bool((lowest < -slack).any()) or float(peak.median()) < 1.8:
+        return []
+    ratio = values.max(-1).values / values.masked_fill(~allowed, 2.0).min(-1).values
+    evidence = {"ratio": float(ratio[rows].max()), "rows": rows_of(rows)}
+    return [finding("double-softmax-possible", "warning", evidence)]
 
 
 def _equal_masked(values: Tensor, allowed: Tensor, tolerance: float) -> list[Finding]:
