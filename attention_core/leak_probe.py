@@ -189,10 +189,10 @@ def gradient_matrix(probe: Probe, *, seed: int) -> Callable[[int | None, int | N
         probe.passes += 1
         part = weighted[slice(None) if sample is None else sample, slice(None) if position is None else position].sum()
         gradients = torch.autograd.grad(part, leaves, retain_graph=True, allow_unused=True)
-        norms = [g.flatten(2).norm(dim=-1) if g.dim() > 2 else g.abs() for g in gradients if g is not None]
+        norms = [g.reshape(*probe.inputs.shape[:2], -1).norm(dim=-1) for g in gradients if g is not None]
         if not norms:
-            return torch.zeros(probe.inputs.shape[:2])
-        return torch.nan_to_num(torch.stack(norms).sum(0), nan=torch.inf)
+            return torch.zeros(probe.inputs.shape[:2], device=probe.inputs.device)
+        return torch.stack(norms).sum(0)
 
     return by_input
 
@@ -234,9 +234,9 @@ def _embedded(probe: Probe, *, differentiable: bool = False) -> Iterator[list[tu
         given = arguments[0] if arguments else None
         if not isinstance(given, Tensor) or given.numel() != ids.numel() or not torch.equal(given.view_as(ids), ids):
             return None
-        leaf = output.detach().requires_grad_() if differentiable else output
-        found.append((module, leaf.view(*ids.shape, -1) if not differentiable else leaf))
-        return leaf.clone() if differentiable else None
+        leaf = output.detach()
+        found.append((module, leaf))
+        return leaf.requires_grad_().clone() if differentiable else None
 
     handles = []
     if isinstance(owner, nn.Module) and not ids.dtype.is_floating_point:
@@ -265,7 +265,7 @@ def compared_alone(probe: Probe, base: Untouched, real: Tensor | None, aligned: 
         try:
             alone = probe.run(probe.inputs[sample : sample + 1, kept], keywords=_of_sample(probe, sample, kept))
         except Exception as error:  # whatever a program raises that is written for one length
-            yield _not_compared(f"sample {sample} alone raised {type(error).__name__}: {str(error).splitlines()[:1]}")
+            yield _not_compared(f"sample {sample} alone raised {type(error).__name__}: {_first_line(error)}")
             return
         apart = distance(alone[0], base.output[sample, kept])  # (length,)
         if float(apart.max()) > limit:
@@ -283,6 +283,10 @@ def compared_alone(probe: Probe, base: Untouched, real: Tensor | None, aligned: 
             "if no padded input is read, positions are counted from the padding: pass masks.position_ids",
             count=len(samples),
         )
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), "no message")
 
 
 def _not_compared(why: str) -> LeakFinding:

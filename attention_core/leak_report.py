@@ -54,7 +54,7 @@ class LeakReport:
     Attributes:
         change: (batch, q_len, k_len) float, how far output i moved at most when input j was changed (method "change"),
             or the norm of its gradient by input j (method "gradient"); inf where it became or ceased to be finite, NaN
-            in columns that were not tested.
+            in columns that were not tested and where the gradient is NaN.
         moved: (batch, q_len, k_len) bool, ``change`` above ``tolerance``.
         allowed: (batch, q_len, k_len) bool, True = output i may depend on input j; rows of padding are all True.
         judged: (batch, q_len) bool, the outputs that count; padding does not.
@@ -260,3 +260,12 @@ def not_finite_findings(output: Tensor, judged: Tensor) -> list[LeakFinding]:
     text = f"{places} of {samples} hold NaN before anything is changed: what they depend on cannot be seen"
     remedy = "look for rows without an allowed key, and for overflow"
     return [LeakFinding("not-finite", "error", text, remedy, count=int(broken.sum()))]
+
+
+def unseen_gradients(broken: Tensor) -> list[LeakFinding]:
+    """Outputs (batch, q_len) whose gradient is NaN: one NaN row inside the model is enough for that, no leak."""
+    if not broken.any():
+        return []
+    places = said_places("output", broken.any(0).nonzero().flatten().tolist())
+    text = f"the gradient of {places} holds NaN: what they depend on cannot be seen"
+    return [LeakFinding("not-finite", "error", text, 'use method="change"', count=int(broken.sum()))]

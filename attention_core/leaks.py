@@ -39,6 +39,7 @@ from attention_core.leak_report import (
     mixed_findings,
     not_finite_findings,
     said_number,
+    unseen_gradients,
 )
 
 __all__ = ["ImplementationsReport", "LeakFinding", "LeakReport", "leak_test", "leak_test_implementations"]
@@ -86,8 +87,8 @@ def leak_test(
         attention_mask: (batch, len), 1 = real token: instead of ``lengths``; handed to the model under this name.
         method: "change" runs what inference runs. "gradient" needs one backward pass per output position, and runs
             what training runs; it needs float inputs or a module that embeds ids with nn.Embedding.
-        tolerance: absolute; a larger change has moved. None: 16 roundings of the largest output of that position, or 4
-            times the difference between equal runs where that is more.
+        tolerance: absolute; a larger change has moved. None: 16 roundings (of float32, for half precision too) of the
+            largest output of that position, or 4 times the difference between equal runs where that is more.
         positions: the inputs to change; None: all. For a model that finds its padding by the id, leave padding out.
         keywords: further arguments of the model; tensors whose first axis is the batch are stacked with it.
         argument: the name by which ``inputs`` is passed, e.g. "decoder_input_ids"; None: first positional argument.
@@ -115,13 +116,13 @@ def leak_test(
         if method == "change":
             size = vocabulary if vocabulary is not None else base.vocabulary
             changed = changed_inputs(probe.inputs, size, special_ids(model), seed)
-            limits = _rounding(base.output.abs().nan_to_num(0.0, 0.0).amax(-1), base.output.dtype)
+            limits = _rounding(base.output.abs().nan_to_num(0.0, 0.0).amax(-1))
             limits = torch.maximum(limits, 4 * base.noise)
             limits = limits if tolerance is None else torch.full_like(limits, tolerance)
             crossed, change = _by_change(probe, base, changed, where, limits)
         else:
             crossed, change = _by_gradient(probe, q_len, where, seed)
-            limits = _rounding(change.nan_to_num(0.0, 0.0, 0.0).amax(-1), base.output.dtype)
+            limits = _rounding(change.nan_to_num(0.0, 0.0, 0.0).amax(-1))
             limits = limits if tolerance is None else torch.full_like(limits, tolerance)
         alone = list(compared_alone(probe, base, real, q_len == k_len))
     change, limits, crossed = change.cpu(), limits.cpu(), crossed.cpu()
@@ -131,7 +132,9 @@ def leak_test(
         *mixed_findings(crossed),
         *alone,
     ]
-    if not moved.any():
+    findings += not_finite_findings(base.output.cpu(), judged)
+    findings += unseen_gradients(change[:, :, where].isnan().any(-1) & judged)
+    if not moved.any() and all(finding.code != "not-finite" for finding in findings):
         findings.append(
             LeakFinding(
                 "nothing-moved",
@@ -140,7 +143,6 @@ def leak_test(
                 "does the model read these inputs, and is tolerance not too large?",
             )
         )
-    findings += not_finite_findings(base.output.cpu(), judged)
     findings.sort(key=lambda finding: finding.severity != "error")
     tested = torch.zeros(k_len, dtype=torch.bool)
     tested[where] = True
@@ -241,7 +243,7 @@ def _by_gradient(probe: Probe, q_len: int, where: list[int], seed: int) -> tuple
             size = torch.stack(
                 [by_input(None, sample).amax(-1) for sample in range(batch)], dim=1
             )  # (input's, output's)
-            crossed = (size > _rounding(size.amax(0), size.dtype)) & ~torch.eye(batch).bool().to(size.device)
+            crossed = (size > _rounding(size.amax(0))) & ~torch.eye(batch).bool().to(size.device)
         if crossed.any():
             rows = [torch.stack([by_input(i, sample)[sample] for sample in range(batch)]) for i in range(q_len)]
         else:
@@ -256,8 +258,13 @@ def _nothing_crossed(batch: int, like: Tensor) -> Tensor:
     return torch.zeros(batch, batch, dtype=torch.bool, device=like.device)
 
 
-def _rounding(scale: Tensor, dtype: torch.dtype) -> Tensor:
-    return _EPS * torch.finfo(dtype).eps * scale
+def _rounding(scale: Tensor) -> Tensor:
+    """What does not count, in the unit of ``scale``.
+
+    Changed and unchanged copies run in the same pass shape, and a masked key adds exactly 0: sound models do not
+    move at all. Half precision gets no more room than float32; 16 of its own roundings would hide real leaks.
+    """
+    return _EPS * min(torch.finfo(scale.dtype).eps, torch.finfo(torch.float32).eps) * scale
 
 
 def _switched(model: nn.Module, name: str, current: str | None) -> nn.Module:

@@ -335,6 +335,39 @@ def test_nan_outputs_are_named():
     assert report.moved[:, 2:].equal(CAUSAL[2:].expand(BATCH, -1, -1))
 
 
+def test_a_gradient_of_nan_is_no_leak():
+    def forward(x: Tensor) -> Tensor:  # padding that reads nothing is NaN, and spoils every gradient
+        allowed = CAUSAL & (torch.arange(LENGTH) >= 2)
+        y = (x @ x.mT).masked_fill(~allowed, -torch.inf).softmax(-1) @ x
+        return torch.cat([x[:, :2], y[:, 2:]], dim=1)
+
+    options = {"lengths": [5, 5], "side": "left"}
+    assert leak_test(forward, seeded(BATCH, LENGTH, 5), **options).findings[-1].code == "padding-not-compared"
+    report = leak_test(forward, seeded(BATCH, LENGTH, 5), method="gradient", **options)
+    assert codes(report) == ["not-finite", "padding-not-compared"] and not report.moved.any()
+    assert "the gradient of outputs 2-6 holds NaN" in report.message and 'use method="change"' in report.message
+
+
+@METHODS
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_a_weak_leak_in_half_precision_is_found(method, dtype):
+    weak = torch.where(CAUSAL, 1.0, 0.02).to(dtype)
+    x = torch.rand(BATCH, LENGTH, 5, generator=torch.Generator().manual_seed(9)).to(dtype)
+    report = leak_test(lambda x: weak @ x, x, method=method)
+    assert report.leaks[:, :2, -1].all() and not report.noise  # 2 % of an input, far below 16 roundings of bfloat16
+
+
+@METHODS
+def test_ids_may_be_flattened_on_the_way(method):
+    class Flat(Tiny):
+        def forward(self, ids: Tensor) -> Tensor:
+            return self.layers(self.embedding(ids.flatten()).view(*ids.shape, WIDTH))
+
+    report = leak_test(Flat(Layer(fixed(ONE_LATE))), token_ids(), method=method)
+    assert report.leaks.equal((ONE_LATE & ~CAUSAL).expand(BATCH, -1, -1))
+    assert int(report.moved.sum()) == BATCH * (28 + 6)
+
+
 def test_an_output_that_turns_nan_has_moved():
     x = torch.ones(1, LENGTH, 1)
 
@@ -374,11 +407,10 @@ def test_replacement_ids_are_others_and_spare_the_special_ones():
 @pytest.mark.parametrize(
     ("result", "shape"),
     [
-        (lambda y: (y, "more"), None),
+        (lambda y: [y, "more"], None),
         (lambda y: {"logits": y}, None),
         (lambda y: type("Output", (), {"last_hidden_state": y, "other": 1})(), None),
         (lambda y: type("Output", (), {"logits": None, "last_hidden_state": y})(), None),
-        (lambda y: [y], None),
         (lambda y: y[..., 0], (BATCH, LENGTH, 1)),
     ],
 )
