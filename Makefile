@@ -19,7 +19,7 @@ MODEL_READY := $(VENV)/.model-$(MODEL)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run install test lint types unit bench format model browser clean
+.PHONY: help run install test lint types unit bench screenshots format model browser clean
 
 help: ## this list
 	@echo "Headscope: attention weights, and whether they are right."
@@ -52,6 +52,10 @@ unit: $(TESTS_READY) ## the tests that need neither a browser nor a quiet machin
 bench: $(TESTS_READY) ## what the core costs beside plain PyTorch (the figures of the README)
 	@failed=0; for bench in tests/benchmarks/bench_*.py; do \
 		echo "$$bench"; $(PY) "$$bench" || failed=1; done; exit $$failed
+
+screenshots: $(TESTS_READY) ## make the pictures of the README anew from the running app
+	$(PY) tests/browser_setup.py --install
+	$(PY) tests/browser/screenshots.py
 
 format: $(TESTS_READY) ## lay the code out as `make lint` wants it
 	$(PY) -m ruff check --fix
