@@ -5,7 +5,7 @@ import sysconfig
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
 
 import torch
 from torch import nn
@@ -43,11 +43,22 @@ class Place:
     padding_lost: bool
 
 
+@dataclass(frozen=True)
+class _Told:
+    """What a code object says about its frames."""
+
+    in_torch: bool
+    in_library: bool
+    has_self: bool
+    may_be_fast: bool
+
+
 class Places:
     """Looks up the stack; remembers the paths of modules below each outermost module."""
 
     def __init__(self) -> None:
         self._paths: dict[int, tuple[nn.Module, dict[int, str]]] = {}
+        self._known: dict[int, tuple[CodeType, _Told]] = {}  # by id: the hash of code is slow
 
     def here(self) -> Place:
         """The place of the call being recorded."""
@@ -56,17 +67,17 @@ class Places:
         chain: list[nn.Module] = []  # innermost first
         fast = padded = False
         for frame in _outwards():
-            code = frame.f_code
-            if not _is_in(code.co_filename, (_TORCH, _HERE)):
+            code = self._told(frame.f_code)
+            if not code.in_torch:
                 inner = inner or frame
-                if user is None and not _is_in(code.co_filename, _LIBRARIES):
+                if user is None and not code.in_library:
                     user = frame
-            if "self" in code.co_varnames[:1] and code.co_filename != _MACHINERY:
+            if code.has_self:
                 local = frame.f_locals
                 owner = local.get("self")
                 if isinstance(owner, nn.Module) and (not chain or chain[-1] is not owner):
                     chain.append(owner)
-                if code.co_filename in _FAST_PATH_MODULES:
+                if code.may_be_fast:
                     if local.get("why_not_fast_path") == _NO_FAST_PATH:
                         fast = True
                     if local.get("why_not_sparsity_fast_path") == _NO_FAST_PATH:
@@ -83,6 +94,19 @@ class Places:
             fast_path_lost=fast,
             padding_lost=padded,
         )
+
+    def _told(self, code: CodeType) -> _Told:
+        known = self._known.get(id(code))
+        if known is None:
+            file = code.co_filename
+            told = _Told(
+                in_torch=file.startswith(("<", _TORCH, _HERE)),
+                in_library=file.startswith(("<", *_LIBRARIES)),
+                has_self="self" in code.co_varnames[:1] and file != _MACHINERY,
+                may_be_fast=file in _FAST_PATH_MODULES,
+            )
+            known = self._known[id(code)] = (code, told)
+        return known[1]
 
     def _path(self, chain: list[nn.Module]) -> tuple[str, str]:
         """Path of the innermost module below the outermost one that contains it."""
@@ -103,7 +127,3 @@ def _outwards() -> Iterator[FrameType]:
     while frame is not None:
         yield frame
         frame = frame.f_back
-
-
-def _is_in(file: str, folders: tuple[str, ...]) -> bool:
-    return file.startswith("<") or file.startswith(folders)

@@ -219,10 +219,12 @@ class Recorder(TorchFunctionMode):
     def _copy(self, tensor: Tensor) -> Tensor:
         """A copy outside autograd; axes that were expanded stay so."""
         tensor = tensor.detach()
-        stretched = [axis for axis in range(tensor.dim()) if tensor.stride(axis) == 0 and tensor.shape[axis] > 1]
+        if 0 not in tensor.stride():
+            return tensor.clone()
         small = tensor
-        for axis in stretched:
-            small = small.narrow(axis, 0, 1)
+        for axis in range(tensor.dim()):
+            if tensor.stride(axis) == 0 and tensor.shape[axis] > 1:
+                small = small.narrow(axis, 0, 1)
         return small.clone().expand(tensor.shape)
 
     def _copy_if_tensor(self, value: Any) -> Any:
