@@ -31,10 +31,12 @@ class Page:
     Attributes:
         name: its address and the prefix of its texts; ``<name>.title`` is what the navigation shows.
         render: draws it, with neither arguments nor result.
+        keeps: keys of the state that outlive a visit to another page; Streamlit forgets those of widgets.
     """
 
     name: str
     render: Callable[[], None]
+    keeps: tuple[str, ...] = ()
 
 
 def show(pages: Sequence[Page]) -> None:
@@ -42,6 +44,7 @@ def show(pages: Sequence[Page]) -> None:
     prepare_process()
     follow_language(_language_of_session)
     _settle_language()
+    _keep([key for page in pages for key in page.keeps])
     st.set_page_config(
         page_title=t("frame.name"),
         page_icon=str(_ASSETS / "icon.svg"),
@@ -94,6 +97,13 @@ def _header() -> None:
             on_change=_share_language,
             width="content",
         )
+
+
+def _keep(keys: Sequence[str]) -> None:
+    """Writes values back where they stand: what is written is no longer a widget's alone."""
+    for key in keys:
+        if key in st.session_state:
+            st.session_state[key] = st.session_state[key]
 
 
 def _settle_language() -> None:

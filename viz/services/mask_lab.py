@@ -1,8 +1,10 @@
-"""What the mask lab shows of a composed mask, as arrays and text: the door from the recipe to the page."""
+"""The mask lab's mask: from what is typed to a recipe, and from the recipe to arrays and text."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import torch
@@ -10,7 +12,103 @@ import torch
 from attention_core import masks
 from attention_core.diagnostics import reach_layers
 from attention_core.mask_code import CONVENTIONS, Snippet, mask_code
-from attention_core.mask_parts import MaskRecipe, Padding
+from attention_core.mask_parts import (
+    BlockSparse,
+    Causal,
+    Cell,
+    Chunked,
+    Dilated,
+    GlobalLocal,
+    MaskRecipe,
+    Packed,
+    Padding,
+    Part,
+    PartError,
+    Prefix,
+    Strided,
+    Window,
+)
+
+LONGEST = 64
+MOST_SAMPLES = 8
+
+
+def compose(values: Mapping[str, Any], cells: Sequence[Cell]) -> MaskRecipe:
+    """The recipe of what the page holds; painted cells outside the mask are left out.
+
+    Args:
+        values: the settings of the page by name.
+        cells: painted cells, (sample, query, key).
+
+    Raises:
+        PartError: if what is typed cannot be read or does not fit.
+    """
+    q_len, k_len = values["q_len"], values["k_len"]
+    parts = [_READERS[name](values) for name in _READERS if name in values["parts"]]
+    offset = {"end": None, "start": 0, "custom": values["offset"]}[values["place"]]
+    plain = MaskRecipe(q_len, k_len, tuple(_same_batch(parts)), offset)
+    if plain.batch > MOST_SAMPLES:
+        part = "padding" if "padding" in values["parts"] else "packed"
+        message = f"at most {MOST_SAMPLES} samples: got {plain.batch}"
+        raise PartError(part, "samples", message, most=MOST_SAMPLES, got=plain.batch)
+    painted = tuple(c for c in cells if c[0] < plain.batch and c[1] < q_len and c[2] < k_len)
+    return MaskRecipe(q_len, k_len, plain.parts, offset, painted)
+
+
+def _same_batch(parts: list[Part]) -> list[Part]:
+    """One length, or one row of document ids, stands for every sample."""
+    padding = next((part for part in parts if isinstance(part, Padding)), None)
+    packed = next((part for part in parts if isinstance(part, Packed)), None)
+    if padding is None or packed is None:
+        return parts
+    lengths, ids = padding.lengths, packed.document_ids
+    lengths = lengths * len(ids) if len(lengths) == 1 else lengths
+    ids = ids * len(lengths) if len(ids) == 1 else ids
+    alike = {padding: Padding(lengths, padding.side), packed: Packed(ids)}
+    return [alike.get(part, part) for part in parts]
+
+
+def _numbers(part: str, text: str) -> tuple[int, ...]:
+    """Whole numbers with commas or spaces between them."""
+    words = [word for word in re.split(r"[\s,，、]+", text) if word]
+    wrong = next((word for word in words if not re.fullmatch(r"\d{1,6}", word)), None)
+    if wrong is not None:
+        raise PartError(part, "numbers", f"need whole numbers with commas between them: got {wrong!r}", got=wrong)
+    return tuple(int(word) for word in words)
+
+
+def _lines(part: str, text: str) -> tuple[tuple[int, ...], ...]:
+    """One row of numbers per line; a semicolon also ends a line."""
+    rows = (_numbers(part, line) for line in re.split(r"[\n;；]", text))
+    return tuple(row for row in rows if row)
+
+
+def _block_map(values: Mapping[str, Any]) -> tuple[tuple[int, ...], ...]:
+    """The typed map, digits with or without gaps; nothing typed means the blocks of the diagonal."""
+    text, size = values["block_map"], values["block_size"]
+    if not text.strip():
+        rows, columns = -(-values["q_len"] // size), -(-values["k_len"] // size)
+        return tuple(tuple(int(row == column) for column in range(columns)) for row in range(rows))
+    lines = [re.sub(r"[\s,，、]", "", line) for line in re.split(r"[\n;；]", text) if line.strip()]
+    wrong = next((line for line in lines if not re.fullmatch(r"[01]+", line)), None)
+    if wrong is not None:
+        raise PartError("block_sparse", "zero_one", f"a map of blocks holds only 0 and 1: got {wrong!r}", got=wrong)
+    return tuple(tuple(int(sign) for sign in line) for line in lines)
+
+
+_READERS = {
+    "causal": lambda values: Causal(),
+    "padding": lambda values: Padding(_numbers("padding", values["lengths"]), values["side"]),
+    "window": lambda values: Window(values["left"], values["right"]),
+    "chunked": lambda values: Chunked(values["chunk"]),
+    "dilated": lambda values: Dilated(values["dilated_window"], values["step"]),
+    "strided": lambda values: Strided(values["stride"]),
+    "global_local": lambda values: GlobalLocal(values["local_window"], _numbers("global_local", values["global_keys"])),
+    "block_sparse": lambda values: BlockSparse(_block_map(values), values["block_size"]),
+    "prefix": lambda values: Prefix(values["prefix"]),
+    "packed": lambda values: Packed(_lines("packed", values["documents"])),
+}
+PARTS = tuple(_READERS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +130,11 @@ class Coverage:
         """Pairs reached after so many layers."""
         return self.reached[min(layers, self.depth)]
 
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """``reached`` as shares of all pairs."""
+        return tuple(count / self.pairs for count in self.reached)
+
 
 @dataclass(frozen=True, eq=False)
 class MaskView:
@@ -45,7 +148,8 @@ class MaskView:
         keys_per_query: (q_len,) int; ``queries_per_key``: (k_len,) int.
         empty, empty_padding: queries that may read nothing, those that are no padding and those that are.
         unread: keys that are no padding and that no query may read.
-        opened: painted cells that a part blocks: part -> (query, key) of each.
+        homeless: queries that stand at no key.
+        opened: painted cells that parts block, (query, key) -> their names.
         coverage: None where queries and keys are not the same positions.
     """
 
@@ -61,13 +165,38 @@ class MaskView:
     empty: tuple[int, ...]
     empty_padding: tuple[int, ...]
     unread: tuple[int, ...]
-    opened: Mapping[str, tuple[tuple[int, int], ...]]
+    homeless: tuple[int, ...]
+    opened: Mapping[tuple[int, int], tuple[str, ...]]
     coverage: Coverage | None
 
     @property
     def count(self) -> int:
         """Allowed cells."""
         return int(self.keys_per_query.sum())
+
+    @property
+    def share(self) -> float:
+        """Allowed cells, as a share of all."""
+        return self.count / self.allowed.size
+
+    @property
+    def fewest(self) -> int:
+        """Keys of the query that may read fewest."""
+        return int(self.keys_per_query.min())
+
+    @property
+    def most(self) -> int:
+        """Keys of the query that may read most."""
+        return int(self.keys_per_query.max())
+
+    @property
+    def query_states(self) -> list[str]:
+        """Of each query "plain", "padding", "empty" or "empty_padding"."""
+        padded = np.where(self.padded_queries, "padding", "plain")
+        padded[list(self.empty)] = "empty"
+        padded = padded.astype(object)
+        padded[list(self.empty_padding)] = "empty_padding"
+        return padded.tolist()
 
 
 @lru_cache(maxsize=64)
@@ -103,13 +232,33 @@ def mask_view(recipe: MaskRecipe, sample: int) -> MaskView:
         empty=_indices(nothing & ~padded_queries),
         empty_padding=_indices(nothing & padded_queries),
         unread=_indices(~allowed.any(dim=0) & ~padded_keys),
+        homeless=_indices(~inside),
         opened={
-            name: tuple((int(q), int(k)) for q, k in (mask & painted & allowed).nonzero())
-            for name, mask in blockers.items()
-            if (mask & painted & allowed).any()
+            (query, key): tuple(name for name, mask in blockers.items() if mask[query, key])
+            for query, key in (allowed & painted).nonzero().tolist()
         },
         coverage=_coverage(allowed) if recipe.q_len == recipe.k_len and recipe.start == 0 else None,
     )
+
+
+def reasons(view: MaskView, names: Mapping[str, str], joint: str) -> np.ndarray:
+    """(q_len, k_len) texts: the names of the parts that block each cell, "" where none does.
+
+    Args:
+        view: the mask.
+        names: what each part is called.
+        joint: what stands between two names.
+    """
+    codes = sum(
+        (mask.astype(np.int64) << bit for bit, mask in enumerate(view.blockers.values())),
+        np.zeros_like(view.allowed, np.int64),
+    )
+    labels = [names[name] for name in view.blockers]
+    texts = {
+        code: joint.join(label for bit, label in enumerate(labels) if code >> bit & 1)
+        for code in np.unique(codes).tolist()
+    }
+    return np.vectorize(texts.__getitem__, otypes=[object])(codes)
 
 
 @lru_cache(maxsize=64)
