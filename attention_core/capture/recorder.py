@@ -67,18 +67,25 @@ class Recorder(TorchFunctionMode):
             return handler(func, args, kwargs)
         out = func(*args, **kwargs)
         name = getattr(func, "__name__", "")
+        if name in PRODUCTS or self._tracker.live:
+            try:
+                self._follow(name, args, kwargs, out)
+            except Exception as error:  # best effort: the program goes on, whatever it multiplies
+                self.recording.note(f"A product was not followed: {type(error).__name__}: {error}")
+        return out
+
+    def _follow(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> None:
+        """Hand-written attention, step by step."""
         if name in PRODUCTS:
             found = self._tracker.product(name, args, kwargs, out)
             if found is not None:
-                self._keep("manual", lambda: self._manual(found))
-        elif self._tracker.live:
-            if name in SOFTMAX:
-                if not _unreadable(out):
-                    with torch.inference_mode(False), torch.no_grad():
-                        self._tracker.softmax(args, kwargs, out)
-            else:
-                self._tracker.follow(name, args, kwargs, out)
-        return out
+                self._keep("a softmax between two products", lambda: self._manual(found), found.output)
+        elif name in SOFTMAX:
+            if not _unreadable(out):
+                with torch.inference_mode(False), torch.no_grad():
+                    self._tracker.softmax(args, kwargs, out)
+        else:
+            self._tracker.follow(name, args, kwargs, out)
 
     def close(self) -> None:
         """Lets go of everything but the records, and says what must be said."""

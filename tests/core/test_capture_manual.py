@@ -254,6 +254,20 @@ def test_tensors_of_a_transform_are_passed_by_with_a_note():
     assert any("seen and not kept" in note for note in recording.notes)
 
 
+def test_what_cannot_be_followed_never_stops_the_program():
+    q = torch.empty(B, H, L, D, device="meta")  # shapes without numbers
+    with record() as recording:
+        scores = q @ q.mT / torch.empty((), device="meta")  # a factor that cannot be read
+        out = torch.softmax(scores, -1) @ q
+        torch.einsum("bhqd,bhkd->bhqk", q, q)
+        torch.einsum("...qd,...kd", q, q)
+        torch.einsum(q, [0, 1, 2, 3], q, [0, 1, 4, 3], [0, 1, 2, 4])
+        F.scaled_dot_product_attention(q, q, q)
+    assert out.shape == (B, H, L, D) and recording.nothing_captured
+    assert any("was not followed" in note for note in recording.notes)
+    assert any("seen and not kept" in note for note in recording.notes)
+
+
 def test_eight_threads_recording_at_once_do_not_mix():
     model = teaching_model().eval()
     texts = [torch.arange(n)[None] % 31 for n in range(3, 11)]

@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.testing import assert_close
 
+from attention_core import masks, scaled_dot_product_attention
 from attention_core.capture import RebuildError, Recording, record
 from attention_core.exchange import (
     FileRefused,
@@ -20,8 +21,10 @@ from attention_core.exchange import (
     is_recording,
     load_arrays,
     load_recording,
+    load_trace,
     parse_paste,
     recording_of,
+    save_trace,
 )
 
 B, H, Q, K, D = 2, 3, 5, 7, 11
@@ -131,6 +134,40 @@ def test_a_saved_file_can_be_saved_again(tmp_path):
     first, second = (load_arrays(tmp_path / f"{n}.safetensors") for n in "ab")
     assert first.metadata == second.metadata and list(first.arrays) == list(second.arrays)
     assert all(torch.equal(first.arrays[name], second.arrays[name]) for name in first.arrays)
+
+
+@pytest.mark.parametrize("half", [False, True])
+def test_a_trace_comes_back_whole(tmp_path, half):
+    q, k, v = draw(B, H, Q, D, seed=1), draw(B, H, K, D, seed=2), draw(B, H, K, D, seed=3)
+    allowed = masks.causal(Q, K)
+    trace = scaled_dot_product_attention(q, k, v, allowed=allowed, sinks=torch.zeros(H), keep=("logits", "weights"))
+    save_trace(trace, tmp_path / "t.safetensors", tokens=[["a"]], name="one", half=half)
+    found = load_trace(tmp_path / "t.safetensors")
+    assert found.scale == trace.scale and found.scores is None and torch.equal(found.allowed, allowed)
+    assert torch.equal(found.logits, trace.logits)
+    for name in ("weights", "sink_weight", "output"):
+        old = getattr(trace, name)
+        assert torch.equal(getattr(found, name), old.half() if half else old)
+    about = load_arrays(tmp_path / "t.safetensors").metadata["trace"]
+    assert (about["tokens"], about["name"]) == ([["a"]], "one")
+
+
+def test_what_is_no_trace_is_refused(tmp_path):
+    some_recording().save(tmp_path / "run.safetensors")
+    with pytest.raises(FileRefused, match="must say that it is one"):
+        load_trace(tmp_path / "run.safetensors")
+    about = {"format": "headscope.trace", "format_version": "1", "trace": json.dumps({"scale": 0.5})}
+    output, allowed = draw(1, 1, 2, 3), torch.ones(2, 2, dtype=torch.bool)
+    with pytest.raises(FileRefused, match="must hold scale, output and allowed"):
+        load_trace(safetensors.torch.save({"output": output}, about))
+    with pytest.raises(FileRefused, match=r"allowed must be bool: got torch\.float32"):
+        load_trace(safetensors.torch.save({"output": output, "allowed": allowed.float()}, about))
+    arrays = {"output": output, "allowed": allowed, "scores": draw(2, 2), "weights": draw(3, 3)}
+    with pytest.raises(FileRefused, match="must have one shape"):
+        load_trace(safetensors.torch.save(arrays, about))
+    del arrays["scores"]
+    with pytest.raises(FileRefused, match=r"allowed must broadcast to the stages \(3, 3\): got \(2, 2\)"):
+        load_trace(safetensors.torch.save(arrays, about))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
