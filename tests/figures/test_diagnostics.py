@@ -117,3 +117,8 @@ def test_a_missing_number_is_refused() -> None:
         entropy_and_top_weight(np.zeros(3), np.zeros(2))
     with pytest.raises(ValueError, match="need one name per head: got 1 for 3"):
         saturation_per_head(np.zeros(3), heads=["a"])
+
+
+def test_lines_of_notes_count_wide_characters_twice() -> None:
+    assert theme.wrap(["一二三四五", "六七八九十"], columns=13) == ["一二三四五", "六七八九十"]
+    assert theme.wrap(["abcde", "fghij"], columns=13) == ["abcde · fghij"]

@@ -5,7 +5,7 @@ Backgrounds are transparent and the font colour is left to the page, so that a f
 
 import plotly.graph_objects as go
 
-from viz.figures.labels import TokenAxis, escape
+from viz.figures.labels import TokenAxis, display_width, escape
 
 # Lightness (Oklab L) rises evenly from 0.24 to 0.95 while the hue goes from indigo over teal to yellow: even steps for
 # the eye, readable in grey, and without red against green.
@@ -99,10 +99,10 @@ def heading(title: str, notes: list[str], *, width: int, colour: str | None = No
 
 
 def wrap(parts: list[str], *, columns: int) -> list[str]:
-    """Joins parts with middle dots into lines of at most ``columns`` characters; a part is never broken."""
+    """Joins parts with middle dots into lines of at most ``columns`` half-width columns; a part is never broken."""
     lines: list[str] = []
     for part in filter(None, parts):
-        if lines and len(lines[-1]) + 3 + len(part) <= columns:
+        if lines and display_width(lines[-1]) + 3 + display_width(part) <= columns:
             lines[-1] += " · " + part
         else:
             lines.append(part)
