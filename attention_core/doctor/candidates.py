@@ -42,7 +42,7 @@ def candidates(given: Given, intent: Intent, weights: Tensor, findings: Iterable
     certain = {fault for code, faults in _BY_FINDING.items() if code in codes for fault in faults}
     if certain:
         return _ordered(certain)
-    if intent.allowed is None or not intent.stated:
+    if intent.allowed is None or not intent.stated or given.dropout_p > 0:
         return ()
     broken = weights.isnan().any(-1)
     values = torch.nan_to_num(weights)

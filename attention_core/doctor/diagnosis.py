@@ -19,6 +19,7 @@ from attention_core.doctor.hypotheses import Verdict, judge
 from attention_core.doctor.inputs import Given, read_inputs
 from attention_core.doctor.intent import Intent, find_intent
 from attention_core.doctor.layout import check_layout
+from attention_core.doctor.messages import number
 from attention_core.doctor.places import rows_of
 from attention_core.doctor.raw_mask import Reading, against_intent, against_weights, read_raw_mask
 from attention_core.doctor.report import Check, Finding, Report, finding, sorted_findings
@@ -117,13 +118,21 @@ def _examine(given: Given, expect: Any) -> Report:
         found += structural
     if verdict is not None and observed is not None and not given.averaged:
         more, estimates = numbers_read_back(given, intent, observed, verdict)
-        found += more
+        found = [_with_fill(f, estimates) for f in found] + more
     if given.query is not None:
         found += overflow(given, observed)
     found += output_findings(given, intent, None if verdict is None else verdict.right.output)
     return Report(
         sorted_findings(found), explained_by, tuple(checks), intent.words, intent.source == "inferred", estimates
     )
+
+
+def _with_fill(found: Finding, estimates: dict[str, float]) -> Finding:
+    """Equal weights of masked keys, with the logit that they show where Q and K tell it."""
+    if found.code != "equal-masked-weights" or "implied_fill" not in estimates:
+        return found
+    evidence = {**found.evidence, "note": f" = exp({number(estimates['implied_fill'])})/Z"}
+    return finding(found.code, found.severity, evidence, found.where)
 
 
 def _of_another_shape(given: Given, expect: Any, found: list[Finding], checks: list[Check]) -> Report:

@@ -15,12 +15,14 @@ _CLEAN = 1e-2  # of the spread of the logits; above it the weights are no softma
 class Estimate:
     """Least squares of log weights on scores, row by row: log w = scale x score + share x bias + constant of the row.
 
-    ``clean``: the fit explains the weights, so the numbers mean something.
+    ``clean``: the fit explains the weights, so the numbers mean something. ``joint``: both were free; otherwise each
+    was fitted with the other taken as right.
     """
 
     scale: float
     share: float | None
     clean: bool
+    joint: bool = True
 
 
 def raw_scores(given: Given) -> Tensor:
@@ -30,7 +32,9 @@ def raw_scores(given: Given) -> Tensor:
     return given.query.double() @ key.double().transpose(-2, -1)
 
 
-def estimate_scale(scores: Tensor, observed: Tensor, allowed: Tensor, bias: Tensor | None) -> Estimate | None:
+def estimate_scale(
+    scores: Tensor, observed: Tensor, allowed: Tensor, bias: Tensor | None, expected: float
+) -> Estimate | None:
     """The factor on the scores, and on the bias where it varies; None where no row says anything.
 
     Args:
@@ -38,6 +42,7 @@ def estimate_scale(scores: Tensor, observed: Tensor, allowed: Tensor, bias: Tens
         observed: weights, float64.
         allowed: bool, the cells that may be read; only those with weight count.
         bias: float, broadcastable; None without.
+        expected: the scale that is meant.
     """
     smallest = 1e-4 if observed.dtype != torch.float64 else 1e-7
     use = allowed & (observed > smallest) & torch.isfinite(scores)
@@ -50,27 +55,32 @@ def estimate_scale(scores: Tensor, observed: Tensor, allowed: Tensor, bias: Tens
     if not use.any():
         return None
     weight = use.double() * observed.clamp(0, 1)  # a large weight knows its logarithm best
-    target = _centred(torch.log(observed.clamp_min(1e-300)), weight)
-    columns = [_centred(torch.where(use, scores, 0.0), weight)]
-    if shift is not None:
-        columns.append(_centred(torch.where(use, shift, 0.0), weight))
-    a = torch.stack([c.flatten() for c in columns], dim=-1)
+    target = _centred(torch.log(observed.clamp_min(1e-300)), weight).flatten()
+    x = _centred(torch.where(use, scores, 0.0), weight).flatten()
     w = weight.flatten()
-    normal = a.T @ (a * w[:, None])
-    right = a.T @ (target.flatten() * w)
-    if float(normal.diagonal().min()) < 1e-12 or abs(float(torch.linalg.det(normal))) < 1e-18:
-        if float(normal[0, 0]) < 1e-12:
-            return None
-        solution = right[:1] / normal[0, 0]
-        a = a[:, :1]
-    else:
+    if float((x * x * w).sum()) < 1e-12:
+        return None
+    if shift is None:
+        factor = _slope(x, target, w)
+        return Estimate(factor, None, _explains(target, factor * x, w))
+    y = _centred(torch.where(use, shift, 0.0), weight).flatten()
+    a = torch.stack([x, y], dim=-1)
+    normal, right = a.T @ (a * w[:, None]), a.T @ (target * w)
+    if float(torch.linalg.det(normal)) > 1e-9 * float(normal.diagonal().prod()):
         solution = torch.linalg.solve(normal, right)
-    left = target.flatten() - a @ solution
-    spread = float((target.flatten().square() * w).sum())
-    error = float((left.square() * w).sum())
-    clean = error <= max(_CLEAN**2 * spread, 1e-9 * float(w.sum()))
-    share = float(solution[1]) if len(solution) > 1 else None
-    return Estimate(float(solution[0]), share, clean)
+        return Estimate(float(solution[0]), float(solution[1]), _explains(target, a @ solution, w))
+    factor = _slope(x, target - y, w)  # too few cells for both: each as if the other were right
+    share = _slope(y, target - expected * x, w) if float((y * y * w).sum()) > 1e-12 else None
+    return Estimate(factor, share, _explains(target, factor * x + y, w), joint=False)
+
+
+def _slope(x: Tensor, y: Tensor, weight: Tensor) -> float:
+    return float((x * y * weight).sum() / (x * x * weight).sum())
+
+
+def _explains(target: Tensor, fitted: Tensor, weight: Tensor) -> bool:
+    error = float(((target - fitted).square() * weight).sum())
+    return error <= max(_CLEAN**2 * float((target.square() * weight).sum()), 1e-9 * float(weight.sum()))
 
 
 def _centred(values: Tensor, weight: Tensor) -> Tensor:

@@ -123,10 +123,12 @@ def numbers_read_back(
     numbers: dict[str, float] = {"expected_scale": expected}
     scores = raw_scores(given)
     if scores.shape == observed.shape and given.softcap is None:
-        estimate = estimate_scale(scores, observed, intent.allowed, given.bias)
+        estimate = estimate_scale(scores, observed, intent.allowed, given.bias, expected)
         if estimate is not None and estimate.clean:
             numbers["scale"] = estimate.scale
             off = abs(estimate.scale - expected) > 1e-2 * abs(expected)
+            if not estimate.joint and "bias-scaled-too" in verdict.explained_by:
+                off = False
             wrong = off and not verdict.reproduced
             if wrong or (given.scale is not None and abs(given.scale - d_k**-0.5) > 1e-9 and not off):
                 evidence = {

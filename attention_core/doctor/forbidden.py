@@ -1,5 +1,6 @@
 """Which cells carry weight and must not, or carry none and should: by kind, with rows, keys and mass."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -45,7 +46,7 @@ def check_cells(
     found = _leaks(given, intent, values, leak & ~padded[..., None])
     if not found and bool((leak & padded[..., None]).any()):
         found = [_softened(f) for f in _leaks(given, intent, values, leak)]
-    lost = _lost_rows(values, allowed, empty | weights.isnan().any(-1), padded)
+    lost = [] if given.dropout_p > 0 else _lost_rows(values, allowed, empty | weights.isnan().any(-1), padded)
     blocked = _blocked(given, intent, values, expected, padded, weights.isnan().any(-1))
     checks = [
         Check("forbidden cells", "failed" if leak.any() else "passed", f"{int((~allowed).sum())} cells"),
@@ -58,24 +59,30 @@ def _leaks(given: Given, intent: Intent, values: Tensor, leak: Tensor) -> list[F
     if not leak.any():
         return []
     found, named = [], torch.zeros((), dtype=torch.bool).expand(leak.shape)
-    for name, part in intent.parts.items():
-        cells = leak & ~part
-        if name == "window" and "causal" in intent.parts:
-            cells = cells & intent.parts["causal"]
-        if not cells.any():
-            continue
+    for name, code, cells in _by_kind(intent, leak):
         named = named | cells
-        code = _CODES[name]
-        evidence = _measured(values, cells)
-        evidence |= _details(name, given, intent, values, cells)
-        if name == "cache" and not (cells & ~masks.padding(_lengths(intent), values.shape[-1])).any():
-            code = "future-visible"
+        evidence = _measured(values, cells) | _details(name, given, intent, values, cells)
         found.append(finding(code, _severity(intent, evidence), evidence, cell_list(cells)))
     rest = leak & ~named
     if rest.any():
         evidence = _measured(values, rest)
         found.append(finding("forbidden-visible", _severity(intent, evidence), evidence, cell_list(rest)))
     return found
+
+
+def _by_kind(intent: Intent, leak: Tensor) -> Iterator[tuple[str, str, Tensor]]:
+    """(part, code, cells) of the leak that each part of the mask forbids; a cell may be forbidden by several."""
+    for name, part in intent.parts.items():
+        cells = leak & ~part
+        if name == "window" and "causal" in intent.parts:
+            cells = cells & intent.parts["causal"]
+        if name == "cache":  # it hides the future of each sample as well as the slots beyond
+            beyond = ~masks.padding(_lengths(intent), leak.shape[-1])
+            if (cells & ~beyond).any():
+                yield "causal", "future-visible", cells & ~beyond
+            cells = cells & beyond
+        if cells.any():
+            yield name, _CODES[name], cells
 
 
 def _lengths(intent: Intent) -> Tensor:

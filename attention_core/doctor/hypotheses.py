@@ -17,6 +17,7 @@ from attention_core.faults import CATALOGUE, Outcome, Situation, correct
 _HALF = (torch.float16, torch.bfloat16)
 _MOST_PAIRS = 240  # computations; pairs are for small inputs that no single fault explains
 _FITTED = ("fill-too-weak", "dropout-left-on")  # their parameter is estimated, not tried
+_OF_NUMBERS = ("no-max-subtraction", "finite-fill-on-empty-row", "masks-summed-overflow", "half-precision-overflow")
 _ON_THE_WAY_IN = (
     "no-scaling", "scaled-by-d-k", "scaled-by-d-model", "divided-by-inverse", "query-key-swapped",
     "heads-split-without-transpose", "kv-heads-tiled",
@@ -126,6 +127,7 @@ def _judge_weights(
         observed = _without_dropout(observed, right, given.dropout_p)
     difference = largest_difference(right.weights, observed) if right.weights is not None else float("nan")
     outcomes: list[tuple[str, Outcome]] | None = None
+    only_nan = _broken_only_in_empty_rows(right, observed, intent, tiers[-1])
     for allowance in tiers:
         if agrees(right.weights, observed, allowance):
             return Verdict(True, (), {}, right, "weights", difference, allowance)
@@ -134,13 +136,15 @@ def _judge_weights(
             if intent.other_parts is not None:
                 outcomes += _singles(replace(situation, parts=dict(intent.other_parts)), given.weights)
         fitting = _first_of_each((n, o) for n, o in outcomes if agrees(o.weights, observed, allowance))
+        if only_nan:  # the mask is right; whoever made an empty row NaN is to be named, or nobody
+            fitting = {name: outcome for name, outcome in fitting.items() if name in _OF_NUMBERS}
         if fitting:
             return Verdict(False, tuple(fitting), fitting, right, "weights", difference, allowance)
+    if only_nan:
+        return Verdict(True, (), {}, right, "weights", difference, tiers[-1])
     pairs = _pairs(situation, outcomes or [], observed, given, tiers[0])
     if pairs:
         return Verdict(False, tuple(pairs), pairs, right, "weights", difference, tiers[0])
-    if _broken_only_in_empty_rows(right, observed, intent, tiers[-1]):
-        return Verdict(True, (), {}, right, "weights", difference, tiers[-1])
     return Verdict(False, (), {}, right, "weights", difference, tiers[-1])
 
 

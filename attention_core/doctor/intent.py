@@ -159,7 +159,8 @@ def _from_allowed(given: Given, known: Intent, expectation: Expectation | None, 
         assert meant.allowed is not None  # words always give a mask
         _must_agree(allowed, meant, given.shape)
         return replace(meant, allowed=allowed, source="allowed")
-    for option in (known, padded):  # a window over more keys than queries leaves keys unread, and is no padding
+    options = (known, padded) if given.lengths is not None or given.shape[2] > 1 else (known,)
+    for option in options:  # a window over more keys than queries leaves keys unread, and is no padding
         option = replace(padded, lengths=option.lengths)
         read, parts = describe(allowed, option)
         if read is not None:

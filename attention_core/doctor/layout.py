@@ -60,8 +60,8 @@ def check_layout(given: Given) -> tuple[list[Finding], list[Check], bool]:
 
 def _token_counts(given: Given) -> list[Finding]:
     found = []
-    for labels, axis, size in ((given.queries, "queries", given.shape[2]), (given.keys, "keys", given.shape[3])):
-        if labels is None or labels.count == size:
+    for labels, axis, size in ((given.keys, "keys", given.shape[3]), (given.queries, "queries", given.shape[2])):
+        if labels is None or labels.count == size or (found and given.queries is given.keys):
             continue
         note = ""
         if given.weights is not None and axis == "keys" and labels.count < size:
@@ -70,6 +70,4 @@ def _token_counts(given: Given) -> list[Finding]:
             note = f"; {extra} hold no mass: crop to {labels.count}" if mass == 0 else f"; {extra} carry weight"
         evidence = {"columns": size, "axis": axis, "tokens": labels.count, "note": note}
         found.append(finding("token-count", "error", evidence))
-        if given.queries is given.keys:
-            break
-    return found[-1:]
+    return found

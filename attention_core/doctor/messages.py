@@ -151,8 +151,8 @@ MESSAGES: Mapping[str, Message] = {
     ),
     "equal-masked-weights": Message(
         "Masked keys share one weight",
-        "masked keys {keys} have equal weight in each row (e.g. {example} in row {row}): scores were replaced by a "
-        "finite number or zeroed, not removed{note}",
+        "masked keys {keys} have equal weight in each row (e.g. {example}{note} in row {row}): scores were "
+        "replaced by a finite number or zeroed, not removed",
         "fill masked scores with -inf",
     ),
     "dropout-active": Message(

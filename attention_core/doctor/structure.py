@@ -29,6 +29,8 @@ def check_structure(given: Given, intent: Intent, weights: Tensor) -> tuple[list
         intent: what was meant.
         weights: (batch, heads, q_len, k_len) float64.
     """
+    if given.dropout_p > 0:
+        return [], [Check(name, "not possible", "dropout is declared") for name in _CHECKS]
     values = torch.nan_to_num(weights, nan=0.0, posinf=0.0)
     tolerance = tolerance_of(given)
     allowed = torch.ones((), dtype=torch.bool).expand(values.shape) if intent.allowed is None else intent.allowed
@@ -38,7 +40,7 @@ def check_structure(given: Given, intent: Intent, weights: Tensor) -> tuple[list
     counted = (total > 0) & allowed.any(-1)
     off = counted & ((total - 1).abs() > tolerance)
     found: list[Finding] = []
-    if given.dropout_p == 0 and given.sinks is None and off.any():
+    if given.sinks is None and off.any():
         found += (
             _all_ones(values)
             or _columns(values, allowed, total, tolerance)
@@ -197,6 +199,8 @@ def _heads(values: Tensor, allowed: Tensor, given: Given, tolerance: float) -> l
     seen = values > 0
     firm = suspicious_zeros(values, torch.ones_like(seen)) | seen  # cells whose zero or weight is no accident
     differ = (seen != seen[:, :1]) & firm & firm[:, :1] & (allowed == allowed[:, :1])
+    alive = (values.sum(-1, keepdim=True) > 0) & allowed.any(-1, keepdim=True)
+    differ = differ | ((seen != seen[:, :1]) & ~allowed & ~allowed[:, :1] & alive & alive[:, :1])
     if differ.any():
         said = []
         for b, h in differ.flatten(2).any(-1).nonzero()[:4].tolist():
