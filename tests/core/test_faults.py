@@ -8,7 +8,21 @@ import pytest
 import torch
 
 from attention_core import masks
-from attention_core.faults import CATALOGUE, CannotCommit, Fault, Situation, commit, correct
+from attention_core.faults import (
+    CATALOGUE,
+    CannotCommit,
+    Fault,
+    Situation,
+    commit,
+    correct,
+    heads,
+    masking,
+    numerics,
+    padding,
+    scaling,
+    sequence,
+    softmax,
+)
 from attention_core.faults.plain import attend
 from attention_core.faults.situation import PARTS
 from tests.core.situations import CHANGES, changed_outcomes, random_case, random_situation
@@ -40,6 +54,11 @@ def plain_situation(**fields) -> Situation:
 def test_ids_and_their_order() -> None:
     assert list(CATALOGUE) == list(IDS)
     assert [fault.id for fault in CATALOGUE.values()] == list(IDS)
+
+
+def test_no_fault_of_a_module_is_left_out() -> None:
+    rooms = (scaling, heads, softmax, masking, numerics, padding, sequence)
+    assert sorted(fault.id for room in rooms for fault in room.FAULTS) == sorted(IDS)
 
 
 def test_only_two_faults_are_judged_on_the_output() -> None:
