@@ -20,6 +20,7 @@ _ALIASES = {
 }  # fmt: skip
 _NUMBERS = ("window", "prefix", "chunk")
 _FLAGS = ("causal", "bidirectional", "packed", "cache", "top-left")
+KNOWN_WORDS = frozenset({*_NUMBERS, *_FLAGS, *_ALIASES, "padding", "side", "direction"})
 
 
 @dataclass(frozen=True)

@@ -274,7 +274,7 @@ def _four(name: str, tensor: Tensor | None) -> Tensor | None:
         raise ValueError(
             f"{name} must be (batch, heads, len, d), or have fewer leading axes: got {tuple(tensor.shape)}"
         )
-    return tensor.reshape((1,) * (4 - tensor.dim()) + tuple(tensor.shape))
+    return tensor.reshape((1,) * (4 - tensor.dim()) + tuple(tensor.shape)).contiguous()
 
 
 def _fitting(query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
