@@ -82,7 +82,8 @@ class Visitor:
         self.received = 0
 
     def _console(self, message: ConsoleMessage) -> None:
-        if message.type in ("error", "warning"):
+        probing = "/_stcore/" in message.location.get("url", "")  # below the page's address first, then where it is
+        if message.type in ("error", "warning") and not probing:
             self.complaints.append(f"{message.type}: {message.text}")
 
     def _request(self, request: Request) -> None:
