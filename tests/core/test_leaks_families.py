@@ -179,6 +179,14 @@ def test_sixty_four_tokens_take_less_than_two_seconds(method):
     assert report.passes <= (5 if method == "change" else 67)  # 5 runs and one backward pass per output
 
 
+def test_a_later_cell_is_the_future_only_where_none_may_be_read():
+    x = torch.randn(1, LENGTH, 5, generator=torch.Generator().manual_seed(4))
+    allowed = torch.ones(LENGTH, LENGTH, dtype=torch.bool)
+    allowed[0, 3] = False
+    report = leak_test(lambda x: torch.ones(LENGTH, LENGTH) @ x, x, allowed=allowed)
+    assert [(f.code, f.cells) for f in report.findings] == [("forbidden-visible", ((0, 0, 3),))]
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # implementations
 

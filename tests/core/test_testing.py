@@ -89,6 +89,7 @@ def test_documents():
     documents = torch.tensor([0, 0, 0, 1, 1, 2, 2])
     packed = masks.packed(documents)[0, 0]
     assert assert_no_document_leak(summing(packed), X, document_ids=documents).passed
+    assert assert_no_document_leak(lambda x: summing(packed)(x)[:, -3:], X, document_ids=documents).passed
     with pytest.raises(AssertionError, match="packed documents read each other"):
         assert_no_document_leak(summing(CAUSAL), X, document_ids=documents)
     with pytest.raises(AssertionError, match="future tokens are visible"):
@@ -147,6 +148,9 @@ def test_rows_that_see_nothing_have_no_right_answer():
     assert_attention_close(uniform, zeros, allowed=allowed)
     with pytest.raises(AssertionError, match="63 of 294 cells differ"):
         assert_attention_close(uniform, zeros)
+    zeros[1, 0, 3, 5] = 0.25  # forbidden, in a row that sees something
+    with pytest.raises(AssertionError, match="1 of 294 cells differ, most at sample 1, head 0, query 3, key 5"):
+        assert_attention_close(zeros, uniform, allowed=allowed)
 
 
 def test_nan_is_close_to_nothing():
