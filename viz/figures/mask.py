@@ -69,7 +69,8 @@ def mask_figure(
         padded_keys: the same for the keys.
         clickable: lay a point over each cell.
         title: plain text.
-        width: largest width in pixels; ``layout.width`` is what the square cells need, up to it.
+        width: largest width in pixels; ``layout.width`` is what square cells need, up to it. Where the page gives
+            less, cells are higher than wide.
         words: the words on the figure. None: English.
         revision: goes to ``layout.meta``.
 
@@ -202,8 +203,8 @@ class _Plan:
             "showlegend": bool(entries or also),
             "legend": theme.legend(y=1.0, pixels=round(self.height)),
             "images": [image] if image else [],
-            "xaxis": x | {"constrain": "domain", "constraintoward": "left"},
-            "yaxis": y | {"scaleanchor": "x", "constrain": "domain", "constraintoward": "top"},
+            "xaxis": x,
+            "yaxis": y,
             "dragmode": False,
             "hoverdistance": 40,
         }

@@ -210,9 +210,9 @@ TEXTS: dict[str, tuple[str, str]] = {
     "mask_lab.empty": ("empty rows: {rows}", "空行：{rows}"),
     "mask_lab.empty_padding": ("empty rows of padding: {rows}", "属于填充的空行：{rows}"),
     "mask_lab.warn_empty": (
-        "Every query needs a key: {rows} may read none. A plain softmax gives NaN there, nn.MultiheadAttention too, "
-        "and a mask of finite numbers gives a uniform row. Let each query see itself, or set its output to 0.",
-        "每个查询至少需要一个键：{rows} 一个也读不到。普通 softmax 与 nn.MultiheadAttention 会得到 NaN，"
+        "Every query needs a key: {rows} may read none. A plain softmax gives NaN there (so does nn.MultiheadAttention "
+        "when it returns weights), and a mask of finite numbers gives a uniform row. Let each query see itself, or set its output to 0.",
+        "每个查询至少需要一个键：{rows} 一个也读不到。普通 softmax 会得到 NaN（返回权重时的 nn.MultiheadAttention 也是），"
         "用有限负数做掩码则得到均匀的一行。请让每个查询至少看到自己，或把它的输出置 0。",
     ),
     "mask_lab.info_empty_padding": (
