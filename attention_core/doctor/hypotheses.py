@@ -9,7 +9,7 @@ from torch import Tensor
 
 from attention_core.attention import AttentionTrace
 from attention_core.doctor.estimates import raw_scores
-from attention_core.doctor.inputs import Given
+from attention_core.doctor.inputs import Given, stored_dtype
 from attention_core.doctor.intent import Intent
 from attention_core.doctor.matching import Tolerance, agrees, largest_difference, output_agrees, tolerance
 from attention_core.faults import CATALOGUE, Outcome, Situation, correct
@@ -109,6 +109,9 @@ def _tiers(given: Given, situation: Situation) -> list[Tolerance]:
     if situation.softcap is not None:
         logits = min(logits, situation.softcap)
     stored = q.dtype if given.weights is None else given.weights.dtype
+    if stored == torch.float64 and q.dtype == torch.float64 and given.weights is not None:
+        stored = stored_dtype(given.weights)  # a float64 copy of float32 numbers, as files and lists make them
+        stored = torch.float64 if stored in _HALF else stored
     best = torch.float64 if stored == q.dtype == torch.float64 else torch.float32
     tiers = [tolerance(stored, best, logits=logits, decimals=given.decimals)]
     if given.weights is not None and q.dtype in _HALF and stored not in _HALF:

@@ -262,6 +262,17 @@ def decimals_of(weights: Tensor) -> int | None:
     return None
 
 
+def stored_dtype(weights: Tensor) -> torch.dtype:
+    """The narrowest dtype that holds these numbers exactly: a float64 copy of float32 numbers is float32."""
+    finite = weights[torch.isfinite(weights)]
+    for narrow in (torch.float16, torch.bfloat16, torch.float32):
+        if torch.finfo(narrow).bits < torch.finfo(weights.dtype).bits and torch.equal(
+            finite.to(narrow).to(weights.dtype), finite
+        ):
+            return narrow
+    return weights.dtype
+
+
 def _four(name: str, tensor: Tensor | None) -> Tensor | None:
     """(len, d), (heads, len, d) or (batch, heads, len, d) -> four axes, float."""
     if tensor is None:

@@ -153,65 +153,64 @@ def _implied(given: Given, known: Intent) -> Intent:
 def _from_allowed(given: Given, known: Intent, expectation: Expectation | None, side: str | None) -> Intent:
     assert given.allowed is not None
     allowed = given.allowed.expand(given.shape)
-    padded = _padding_of(allowed, known, side, given.shape)
+    options = _paddings_of(allowed, known, side, given.shape)
     if expectation is not None:
-        meant = _from_words(replace(given, weights=None), padded, expectation)
-        assert meant.allowed is not None  # words always give a mask
-        _must_agree(allowed, meant, given.shape)
-        return replace(meant, allowed=allowed, source="allowed")
-    options = (known, padded) if given.lengths is not None or given.shape[2] > 1 else (known,)
-    for option in options:  # a window over more keys than queries leaves keys unread, and is no padding
-        option = replace(padded, lengths=option.lengths)
-        read, parts = describe(allowed, option)
-        if read is not None:
-            break
+        meant = [_from_words(replace(given, weights=None), option, expectation) for option in options]
+        agreeing = [m for m in meant if _disagreement(allowed, m, given.shape) is None]
+        if not agreeing:
+            raise ValueError(_disagreement(allowed, meant[0], given.shape))
+        return replace(agreeing[0], allowed=allowed, source="allowed")
+    single = given.shape[2] == 1 and known.lengths is None  # one query: keys that it does not read need not be filler
+    found = [(option, *describe(allowed, option)) for option in (options[:1] if single else options)]
+    option, read, parts = next((f for f in found if f[1] is not None), max(found, key=lambda f: len(f[2])))
     words = "as given" if read is None else read.words
-    found = replace(option, allowed=allowed, parts=parts, words=words, source="allowed", read=read or Expectation())
-    if read is not None and not read.causal and "padding" in parts:
-        causal = masks.causal(given.shape[2], given.shape[3])
-        if not bool(causal.all()) and not (allowed & ~causal).any():  # padding hides the whole future here
-            found = replace(found, other_parts={**parts, "causal": causal})
-    return found
+    intent = replace(option, allowed=allowed, parts=parts, words=words, source="allowed", read=read or Expectation())
+    if single and len(options) > 1 and options[1].side == "right" and options[1].lengths is not None:
+        return replace(intent, other_parts={"cache": masks.padding(options[1].lengths, given.shape[3])})
+    return intent
 
 
-def _must_agree(allowed: Tensor, meant: Intent, shape: Shape) -> None:
-    assert meant.allowed is not None
+def _disagreement(allowed: Tensor, meant: Intent, shape: Shape) -> str | None:
+    assert meant.allowed is not None  # words always give a mask
     different = allowed != meant.allowed
     if meant.lengths is not None and shape[2] == shape[3]:  # rows of padding queries may be hidden or not
-        real = masks.padding(meant.lengths, shape[3], side="left" if meant.side == "left" else "right")
-        different = different & real.transpose(-1, -2)
-    if different.any():
-        b, h, q, k = different.nonzero()[0].tolist()
-        raise ValueError(
-            f"two statements of the intent must agree: expect means {meant.words}, allowed differs in "
-            f"{int(different.sum())} cells, first at sample {b}, head {h}, query {q}, key {k}; drop one of them"
-        )
+        different = different & _real(meant, shape[3]).transpose(-1, -2)
+    if not different.any():
+        return None
+    b, h, q, k = different.nonzero()[0].tolist()
+    return (
+        f"two statements of the intent must agree: expect means {meant.words}, allowed differs in "
+        f"{int(different.sum())} cells, first at sample {b}, head {h}, query {q}, key {k}; drop one of them"
+    )
 
 
-def _padding_of(allowed: Tensor, known: Intent, side: str | None, shape: Shape) -> Intent:
-    """Lengths and side as the mask itself shows them: keys at one end that no query reads."""
-    unread = ~allowed.flatten(1, 2).any(1)  # (batch, k_len)
-    count = (~unread).sum(-1)
-    position = torch.arange(shape[3])
-    right, left = position >= count[:, None], position < shape[3] - count[:, None]
+def _real(known: Intent, k_len: int) -> Tensor:
+    """(batch, 1, 1, k_len) bool: the keys that are no padding."""
+    assert known.lengths is not None
+    return masks.padding(known.lengths, k_len, side="left" if known.side == "left" else "right")
+
+
+def _paddings_of(allowed: Tensor, known: Intent, side: str | None, shape: Shape) -> list[Intent]:
+    """Lengths and sides that the mask allows for: those stated, else none, or the unread keys at either end."""
+    k_len = shape[3]
     if known.lengths is not None:
-        options = [side] if side is not None else ["right", "left"]
-        for option in options:
-            if not (allowed & ~masks.padding(known.lengths, shape[3], side=option)).any():  # type: ignore[arg-type]
-                return replace(known, side=option)
-        extra = (allowed & ~masks.padding(known.lengths, shape[3], side=side or "right")).any(1).any(1)  # type: ignore[arg-type]
+        sides = [side] if side is not None else ["right", "left"]
+        options = [replace(known, side=s) for s in sides]
+        fitting = [option for option in options if not (allowed & ~_real(option, k_len)).any()]
+        if fitting:
+            return fitting
+        extra = (allowed & ~_real(options[0], k_len)).flatten(1).any(1)
         raise ValueError(
             f"two statements of the intent must agree: allowed permits keys beyond lengths {known.lengths.tolist()} in "
-            f"samples {extra.any(-1).nonzero().flatten().tolist()}; drop one of them"
+            f"samples {extra.nonzero().flatten().tolist()}; drop one of them"
         )
-    square_or_padded = shape[2] >= shape[3] or bool((count != shape[2]).any())
-    if not unread.any() or not square_or_padded or unread.all():
-        return known
-    if torch.equal(unread, right):
-        return replace(known, lengths=count, side="right")
-    if torch.equal(unread, left):
-        return replace(known, lengths=count, side="left")
-    return known
+    read = allowed.flatten(1, 2).any(1).long()  # (batch, k_len)
+    options = [known]
+    for end, column in (("right", read.flip(-1)), ("left", read)):
+        run = (column.cumsum(-1) == 0).sum(-1)  # unread keys at that end
+        if bool((run > 0).any()) and not bool((run == k_len).all()):
+            options.append(replace(known, lengths=k_len - run, side=end))
+    return options
 
 
 def describe(allowed: Tensor, known: Intent) -> tuple[Expectation | None, dict[str, Tensor]]:
@@ -286,8 +285,7 @@ def _inferred(given: Given, known: Intent) -> Intent:
     joint = (torch.nan_to_num(weights, nan=0.0, posinf=1.0, neginf=0.0) > 0).any(1, keepdim=True)
     batch, heads, q_len, k_len = given.shape
     seen = joint.expand(batch, heads, q_len, k_len)
-    padded = _padding_of(seen, known, None, given.shape) if q_len >= k_len else known
-    for option in (known, padded):
+    for option in _paddings_of(seen, known, None, given.shape) if q_len >= k_len else [known]:
         read, parts = describe(seen, option)
         if read is not None and not (read.top_left or read.window == 1):
             return replace(
@@ -306,8 +304,22 @@ def _inferred(given: Given, known: Intent) -> Intent:
     return known
 
 
+def _other_parts(intent: Intent, shape: Shape) -> Mapping[str, Tensor] | None:
+    """The same mask taken apart another way, where what is hidden is hidden twice."""
+    _, _, q_len, k_len = shape
+    causal, parts = masks.causal(q_len, k_len), intent.parts
+    if intent.other_parts is not None or intent.allowed is None or bool(causal.all()):
+        return intent.other_parts
+    if "padding" in parts and "causal" not in parts and not (intent.allowed & ~causal).any():
+        return {**parts, "causal": causal}  # padding hides the whole future here
+    if "window" in parts and "causal" in parts:
+        return {**parts, "window": parts["window"] & causal}  # a window that looks back only
+    return None
+
+
 def _with_padding(given: Given, intent: Intent) -> Intent:
     batch, _, q_len, k_len = given.shape
+    intent = replace(intent, other_parts=_other_parts(intent, given.shape))
     keys = queries = None
     if intent.lengths is not None and "cache" not in intent.parts:
         side = "left" if intent.side == "left" else "right"

@@ -40,11 +40,11 @@ def tolerance(stored: torch.dtype, computed: torch.dtype, *, logits: float, deci
     absolute = {torch.float64: 1e-13, torch.float32: 1e-8}.get(stored, 0.0)
     absolute += 2 * storage.smallest_normal * storage.eps
     if half:
-        absolute += compute.eps / 64
+        absolute += compute.eps / 64 if relative < 0.2 else 0.1  # logits of hundreds: half precision says little
     zero = 4 * storage.smallest_normal * storage.eps if stored in _HALF else 1e-30
     if decimals is not None:
         absolute += 0.6 * 10.0**-decimals
-    return Tolerance(min(relative, 0.2), absolute, zero)
+    return Tolerance(min(relative, 1.0), absolute, zero)
 
 
 def shaped_like(predicted: Tensor, observed: Tensor) -> Tensor | None:

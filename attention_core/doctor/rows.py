@@ -6,20 +6,10 @@ import torch
 from torch import Tensor
 
 from attention_core.diagnostics import row_sum_tolerance
-from attention_core.doctor.inputs import Given
+from attention_core.doctor.inputs import Given, stored_dtype
 from attention_core.doctor.intent import Intent
 from attention_core.doctor.places import cell_list, row_list, rows_of
 from attention_core.doctor.report import Check, Finding, Severity, finding
-
-
-def stored_dtype(weights: Tensor) -> torch.dtype:
-    """The dtype that the numbers were stored in at the narrowest: a float32 copy of half-precision numbers is half."""
-    if weights.dtype in (torch.float32, torch.float64):
-        finite = weights[torch.isfinite(weights)]
-        for half in (torch.float16, torch.bfloat16):
-            if torch.equal(finite.to(half).to(weights.dtype), finite):
-                return half
-    return weights.dtype
 
 
 def tolerance_of(given: Given) -> float:
