@@ -150,7 +150,7 @@ def _forms(shown: MaskView) -> None:
         )
         return
     drawn = get("shown") == "drawing"
-    with st.container(key=key("form")):
+    with st.container(key=key("form" if drawn else "form_numbers")):
         st.code(shown.drawing if drawn else shown.numbers, language=None)
     st.caption(t("mask_lab.drawing_note") if drawn else t("mask_lab.numbers_note"))
 
