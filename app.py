@@ -1,11 +1,22 @@
 """Headscope's list of pages. ``make run`` starts it; ``streamlit run app.py`` does so in a ready environment."""
 
-from viz.pages import bug_zoo, bug_zoo_state, explore, explore_state, frame, mask_lab, mask_lab_state
+from viz.pages import (
+    bug_zoo,
+    bug_zoo_state,
+    debug,
+    debug_state,
+    explore,
+    explore_state,
+    frame,
+    mask_lab,
+    mask_lab_state,
+)
 
 frame.show(
     [
         frame.Page("explore", explore.render, tuple(map(explore_state.key, explore_state.SETTINGS))),
         frame.Page("mask_lab", mask_lab.render, mask_lab_state.KEPT),
         frame.Page("bug_zoo", bug_zoo.render, bug_zoo_state.KEPT),
+        frame.Page("debug", debug.render, debug_state.KEPT, home=debug_state.opened_with_a_file()),
     ]
 )

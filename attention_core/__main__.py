@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from attention_core.capture import Recording, record
-from attention_core.doctor import Report
+from attention_core.doctor import Report, diagnose_recording
 from attention_core.exchange import FileRefused, load_arrays
 from attention_core.intake import Case, Intake, cases_of_recording, known_names, take_in
 from attention_core.testing import attention_tolerance
@@ -114,12 +114,21 @@ def _diagnose(parsed: argparse.Namespace) -> int:
         if not 0 <= parsed.call < len(cases):
             raise ValueError(f"--call must name one of {len(cases)} calls, from 0: got {parsed.call}")
         cases = cases[parsed.call : parsed.call + 1]
-    reports = [(case, _examined(case, parsed)) for case in cases]
+    found: dict[str, Any] = {"findings": []}
+    if intake.recording is not None and parsed.call is None and parsed.scale is None:
+        whole = diagnose_recording(intake.recording, expect=parsed.expect, lengths=parsed.lengths)
+        reports = list(zip(cases, whole.reports, strict=True))
+        found = {"findings": Report(whole.findings).to_dict()["findings"], "masks": [call.mask for call in whole.strip]}
+    else:
+        reports = [(case, _examined(case, parsed)) for case in cases]
     if parsed.json:
-        _print_json({**_about(parsed.file, intake), "ok": _ok(reports), "calls": [_plain(*pair) for pair in reports]})
+        calls = [_plain(*pair) for pair in reports]
+        _print_json({**_about(parsed.file, intake), "ok": _ok(reports), **found, "calls": calls})
     else:
         _print_intake(intake)
         _print_reports(reports)
+        for said in found["findings"]:
+            print(f"{said['severity']}: {said['message']}")
     return CLEAN if _ok(reports) else WRONG
 
 

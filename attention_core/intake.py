@@ -12,7 +12,7 @@ from torch import Tensor
 from attention_core import masks
 from attention_core.attention import scaled_dot_product_attention
 from attention_core.capture import RebuildError, Record, Recording
-from attention_core.doctor import Report, diagnose
+from attention_core.doctor import Report, diagnose, diagnose_recording
 from attention_core.doctor.inputs import Given, read_inputs
 from attention_core.doctor.intent import find_intent
 from attention_core.doctor.raw_mask import read_raw_mask
@@ -73,6 +73,7 @@ class Case:
         notes: what was guessed or could not be had, in sentences.
         place: the user's line that made the call, "file:line"; "" where not known.
         applied: mask that a recorded call used, True = may attend.
+        record: the recorded call; None where arrays were brought.
     """
 
     name: str
@@ -82,6 +83,7 @@ class Case:
     notes: tuple[str, ...] = ()
     place: str = ""
     applied: Tensor | None = None
+    record: Record | None = None
 
     def arguments(self) -> dict[str, Any]:
         """What ``diagnose`` is given."""
@@ -94,6 +96,8 @@ class Case:
 
     def diagnose(self, expect: Any = None, **more: Any) -> Report:
         """The doctor's report; errors as there."""
+        if self.record is not None and set(more) <= {"lengths", "document_ids", "position_ids"}:
+            return diagnose_recording([self.record], expect=expect, tokens=self.tokens, **more)[0]
         return diagnose(**{**self.arguments(), **more}, expect=expect)
 
     def masks(self, expect: Any = None, **more: Any) -> Masks:
@@ -135,12 +139,14 @@ class Intake:
         roles: name of each array -> what it was taken for; a recording has none.
         unknown: names of arrays that no role is known for.
         notes: of the file.
+        recording: the file, where it is one.
     """
 
     cases: tuple[Case, ...]
     roles: Mapping[str, str] = field(default_factory=dict)
     unknown: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    recording: Recording | None = None
 
 
 def take_in(loaded: Arrays, roles: Mapping[str, str] | None = None) -> Intake:
@@ -158,7 +164,7 @@ def take_in(loaded: Arrays, roles: Mapping[str, str] | None = None) -> Intake:
     """
     if is_recording(loaded):
         recording = recording_of(loaded)
-        return Intake(cases_of_recording(recording), notes=tuple(recording.notes))
+        return Intake(cases_of_recording(recording), notes=tuple(recording.notes), recording=recording)
     chosen = guess_roles(loaded) | dict(roles or {})
     chosen = {name: role for name, role in chosen.items() if name in loaded.arrays}
     unknown = tuple(name for name in loaded.arrays if not chosen.get(name) and name not in (roles or {}))
@@ -236,7 +242,7 @@ def _recorded(record: Record, recording: Recording) -> Case:
     try:
         arrays |= {"query": record.query, "key": record.key, "value": record.value}
     except RebuildError as error:
-        return Case(name, arrays, options, notes=(str(error),), place=place)
+        return Case(name, arrays, options, notes=(str(error),), place=place, record=record)
     if record.kind != "manual":  # what a library was told is meant; what hand-written code did may be the mistake
         options["scale"] = record.scale
     if record.bias is not None:
@@ -254,7 +260,7 @@ def _recorded(record: Record, recording: Recording) -> Case:
     applied = record.allowed
     if applied is None:
         applied = torch.ones((1, 1), dtype=torch.bool)
-    return Case(name, arrays, options, tokens, notes, place, applied)
+    return Case(name, arrays, options, tokens, notes, place, applied, record)
 
 
 def _weights(given: Given, allowed: Tensor | None) -> Tensor | None:

@@ -32,15 +32,17 @@ class Page:
         name: its address and the prefix of its texts; ``<name>.title`` is what the navigation shows.
         render: draws it, with neither arguments nor result.
         keeps: keys of the state that outlive a visit to another page; Streamlit forgets those of widgets.
+        home: it is the home page, instead of the first in the list.
     """
 
     name: str
     render: Callable[[], None]
     keeps: tuple[str, ...] = ()
+    home: bool = False
 
 
 def show(pages: Sequence[Page]) -> None:
-    """Draws the frame and, inside it, the page that the address names; the first page is the home page."""
+    """Draws the frame and, inside it, the page that the address names; home is the first, unless another says so."""
     prepare_process()
     follow_language(_language_of_session)
     _settle_language()
@@ -52,9 +54,10 @@ def show(pages: Sequence[Page]) -> None:
         menu_items={"About": t("frame.about")},
     )
     st.html(_ASSETS / "styles" / "frame.css")
+    home = next((page for page in pages if page.home), pages[0])
     chosen = st.navigation(
         [
-            st.Page(page.render, title=t(f"{page.name}.title"), url_path=page.name, default=page is pages[0])
+            st.Page(page.render, title=t(f"{page.name}.title"), url_path=page.name, default=page is home)
             for page in pages
         ],
         position="top",

@@ -1,0 +1,66 @@
+"""The Debug page as a person meets it: a file dropped, a verdict read, a cell jumped to, a report taken home."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from attention_core import masks, scaled_dot_product_attention
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+def leaking(tmp_path):
+    """Query, key and weights of a program that forgot the causal mask, with an array that nobody knows."""
+    generator = torch.Generator().manual_seed(5)
+    query, key = (torch.randn(2, 3, 7, 11, generator=generator) for _ in range(2))
+    weights = scaled_dot_product_attention(query, key, key, allowed=masks.padding([7, 5], 7)).weights
+    assert weights is not None
+    path = tmp_path / "leaking.npz"
+    np.savez(
+        path, allow_pickle=False, q=query.numpy(), k=key.numpy(), attn=weights.numpy(),
+        lengths=np.array([7, 5]), banana=np.zeros(3, np.float32),
+    )  # fmt: skip
+    return path, weights
+
+
+def test_a_dropped_file_is_diagnosed_shown_and_taken_home(visit, leaking):
+    path, weights = leaking
+    visitor = visit("debug")
+    page = visitor.page
+    page.get_by_role("radio", name="File").click()
+    visitor.settle()
+    page.locator("input[type=file]").set_input_files(path)
+    page.get_by_text("These names are not known and are left out: banana").wait_for()
+    page.locator(".st-key-debug_expect input").click()
+    page.get_by_role("option", name="causal: keys up to the query").click()
+    page.locator(".st-key-debug_padding label").first.click()
+    verdict = page.locator(".debug-verdict")
+    verdict.get_by_text("causal-mask-missing").wait_for()
+    assert "Meant: causal, right padding" in verdict.inner_text()
+
+    finding = page.locator(".st-key-debug_finding_error_1")
+    assert "Future keys visible" in finding.inner_text()
+    for _ in range(2):
+        finding.get_by_role("button").click()
+        visitor.settle()
+    page.get_by_text("query 0, key 2").wait_for()
+    cell = page.locator(".debug-cell").inner_text()
+    assert "leak" in cell and f"weight {float(weights[0, 0, 0, 2]):.6g}" in cell
+    [shown] = [trace for trace in visitor.traces("debug_chart") if trace["type"] == "heatmap"]
+    np.testing.assert_array_equal(np.array(shown["z"], np.float32), weights[0, 0].numpy())
+
+    with page.expect_download() as started:
+        page.locator(".st-key-debug_download_json button").click()
+    report = json.loads(started.value.path().read_text(encoding="utf-8"))
+    assert report["ok"] is False and "causal-mask-missing" in report["explained_by"]
+    assert [f["code"] for f in report["findings"] if f["severity"] == "error"] == ["explained", "future-visible"]
+
+
+def test_the_page_fits_a_narrow_screen_in_chinese(visit):
+    visitor = visit("debug", width=390, scheme="dark", locale="zh-CN")
+    visitor.plot("debug_chart")
+    assert "能看到未来的键" in visitor.page.locator(".stMain").inner_text()
+    assert visitor.page.evaluate("document.documentElement.scrollWidth") <= 390
