@@ -1,6 +1,7 @@
 """Without query and key: which faults leave this support and these patterns in the weights."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -47,12 +48,14 @@ def candidates(given: Given, intent: Intent, weights: Tensor, findings: Iterable
     broken = weights.isnan().any(-1)
     values = torch.nan_to_num(weights)
     seen = values > 0
-    situation = _flat(given, intent)
+    situations = [_flat(given, intent)]
+    if intent.other_parts is not None:
+        situations.append(replace(situations[0], parts=dict(intent.other_parts)))
     exact, near = set(), set()
     for name, fault in CATALOGUE.items():
         if fault.judged_on != "weights" or name in UNSEEN or name in _SOFT or name == "dropout-left-on":
             continue
-        for outcome in fault.variants(situation):
+        for outcome in (outcome for situation in situations for outcome in fault.variants(situation)):
             predicted = outcome.weights
             if predicted is None or predicted.shape != seen.shape:
                 continue
@@ -63,8 +66,8 @@ def candidates(given: Given, intent: Intent, weights: Tensor, findings: Iterable
                 (exact if fits == 2 else near).add(name)
                 if fits == 2:
                     break
-    if not exact and bool((broken & intent.allowed.any(-1)).any()):  # NaN where a row has keys: something overflowed
-        return ("no-max-subtraction", "half-precision-overflow")
+    if bool((broken & intent.allowed.any(-1)).any()) and (not exact or bool(broken.all())):
+        return _ordered({"no-max-subtraction", "half-precision-overflow", *exact})  # NaN where a row has keys
     deviates = bool((seen & ~intent.allowed).any()) or bool((broken & ~intent.allowed.any(-1)).any())
     return _ordered((exact or (near if deviates else set())) | _soft(values, intent.allowed, seen))
 

@@ -42,7 +42,7 @@ def check_structure(given: Given, intent: Intent, weights: Tensor) -> tuple[list
     found: list[Finding] = []
     if given.sinks is None and off.any():
         found += (
-            _all_ones(values)
+            _all_ones(values, allowed)
             or _columns(values, allowed, total, tolerance)
             or _over_heads(values, allowed, total, tolerance)
             or (_late_mask(values, allowed, total, tolerance) if known and whole else [])
@@ -67,10 +67,11 @@ def _check(name: str, codes: tuple[str, ...], found: set[str], possible: bool) -
     return Check(name, "failed" if found & set(codes) else "passed")
 
 
-def _all_ones(values: Tensor) -> list[Finding]:
-    k_len = values.shape[-1]
-    if k_len > 1 and bool((values == 1).all()):
-        return [finding("all-ones", "error", {"k_len": k_len})]
+def _all_ones(values: Tensor, allowed: Tensor) -> list[Finding]:
+    """Every weight is 1, or every one that the mask allows, which rows of several keys cannot be."""
+    longest = int(allowed.sum(-1).max())
+    if longest > 1 and bool(((values == 1) | (~allowed & (values == 0))).all()) and bool((values == 1)[allowed].all()):
+        return [finding("all-ones", "error", {"k_len": longest})]
     return []
 
 
