@@ -6,6 +6,11 @@ PORT   ?= 8501
 HOST   := localhost
 MODEL  := all-MiniLM-L6-v2
 
+# Of `make confusion`: draws per fault, right computations, processes of one thread each.
+DRAWS    ?= 200
+CONTROLS ?= 2000
+JOBS     ?= 1
+
 # A name on PATH need not work (version managers leave stubs there), so each candidate is run before it is taken.
 ifndef PYTHON
 PYTHON := $(shell for p in python3.11 python3 python3.12 python3.13 python3.14; do \
@@ -19,11 +24,11 @@ MODEL_READY := $(VENV)/.model-$(MODEL)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run install test lint types unit bench screenshots format model browser clean
+.PHONY: help run install test lint types unit bench confusion screenshots format model browser clean
 
 help: ## this list
 	@echo "Headscope: attention weights, and whether they are right."
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-15s%s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-19s%s\n", $$1, $$2 }'
 
 run: $(APP_READY) ## set up what is missing, then open the app in the browser (PORT=8501, HOST=localhost)
 	@test -f $(MODEL_READY) || { $(PY) -m attention_core.pretrained fetch $(MODEL) && touch $(MODEL_READY); } || { \
@@ -52,6 +57,9 @@ unit: $(TESTS_READY) ## the tests that need neither a browser nor a quiet machin
 bench: $(TESTS_READY) ## what the core costs beside plain PyTorch (the figures of the README)
 	@failed=0; for bench in tests/benchmarks/bench_*.py; do \
 		echo "$$bench"; $(PY) "$$bench" || failed=1; done; exit $$failed
+
+confusion: $(TESTS_READY) ## how often the doctor names the true fault: random draws of each, and right computations
+	$(PY) tests/benchmarks/confusion.py --draws $(DRAWS) --controls $(CONTROLS) --jobs $(JOBS) --write assets/confusion.md
 
 screenshots: $(TESTS_READY) ## make the pictures of the README anew from the running app
 	$(PY) tests/browser_setup.py --install

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import torch
 from torch import Generator, Tensor
 
-from attention_core import masks
+from attention_core import AttentionTrace, masks
 from attention_core.faults import CATALOGUE, Outcome, Situation, commit, correct
 
 # What a difference must exceed to count as one: far above rounding of the dtype, so that a fault can be told at all.
@@ -70,12 +70,13 @@ def choice(generator: Generator, *options):
     return options[whole(generator, 0, len(options) - 1)]
 
 
-def random_situation(generator: Generator, fault_id: str | None = None) -> Situation:
+def random_situation(generator: Generator, fault_id: str | None = None, *, needs_too: str = "") -> Situation:
     """A situation of random sizes, dtype and masks, in which the fault has something to go wrong in.
 
-    The draw follows what the fault needs; that the result differs is not checked here, see ``random_case``.
+    The draw follows what the fault needs, and the words of ``needs_too``; that the result differs is not checked here,
+    see ``random_case``.
     """
-    needs = set(_NEEDS.get(fault_id or "", "").split())
+    needs = {*_NEEDS.get(fault_id or "", "").split(), *needs_too.split()}
     if "mask" in needs:
         needs.add(choice(generator, "causal", "padding", "documents", "window", "chunk", "cache"))
     if "window-or-chunk" in needs:
@@ -110,7 +111,7 @@ def random_situation(generator: Generator, fault_id: str | None = None) -> Situa
     for part in parts.values():
         allowed = allowed & part
     if int(allowed.sum(dim=-1).max()) < 2:  # no query has a choice, so nothing but an empty row could go wrong
-        return random_situation(generator, fault_id)
+        return random_situation(generator, fault_id, needs_too=needs_too)
     if "nan" in needs:
         unread = ~allowed.expand(batch, 1, q_len, k_len).any(dim=-2)[..., None]  # (batch, 1, k_len, 1)
         value = value.masked_fill(unread, float("nan"))
@@ -181,9 +182,9 @@ def _parts(generator: Generator, needs: set[str], batch: int, q_len: int, k_len:
     return parts, extra
 
 
-def differs(situation: Situation, outcome: Outcome, judged_on: str) -> bool:
-    """Whether the outcome differs from the right computation by more than rounding."""
-    trace = correct(situation)
+def differs(situation: Situation, outcome: Outcome, judged_on: str, trace: AttentionTrace | None = None) -> bool:
+    """Whether the outcome differs from the right computation (``trace``, where it is at hand) by more than rounding."""
+    trace = correct(situation) if trace is None else trace
     right, wrong = (trace.weights, outcome.weights) if judged_on == "weights" else (trace.output, outcome.output)
     assert right is not None and wrong is not None
     if right.shape != wrong.shape:
@@ -196,8 +197,8 @@ def differs(situation: Situation, outcome: Outcome, judged_on: str) -> bool:
 
 def changed_outcomes(situation: Situation, fault_id: str) -> Iterator[Outcome]:
     """Each way to commit the fault that changes what comes out."""
-    fault = CATALOGUE[fault_id]
-    return (outcome for outcome in fault.variants(situation) if differs(situation, outcome, fault.judged_on))
+    fault, trace = CATALOGUE[fault_id], correct(situation)
+    return (o for o in fault.variants(situation) if differs(situation, o, fault.judged_on, trace))
 
 
 def random_case(generator: Generator, fault_id: str) -> tuple[Situation, Outcome]:
@@ -215,7 +216,8 @@ def random_case(generator: Generator, fault_id: str) -> tuple[Situation, Outcome
             outcomes = [commit(fault_id, situation, p=p, seed=whole(generator, 0, 10**6))]
         else:
             outcomes = list(CATALOGUE[fault_id].variants(situation))
-        outcomes = [o for o in outcomes if differs(situation, o, CATALOGUE[fault_id].judged_on)]
+        trace = correct(situation)
+        outcomes = [o for o in outcomes if differs(situation, o, CATALOGUE[fault_id].judged_on, trace)]
         if outcomes:
             return situation, choice(generator, *outcomes)
     raise AssertionError(f"no situation found in which {fault_id} changes anything")
