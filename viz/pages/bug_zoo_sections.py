@@ -9,6 +9,7 @@ import streamlit as st
 from attention_core.diagnostics import RowCheck
 from attention_core.doctor import Finding
 from viz.figures import FigureWords, head_heatmap
+from viz.figures.level import levelled
 from viz.pages.bug_zoo_state import key
 from viz.pages.explore_sections import CHART, figure_words
 from viz.services.bug_zoo import D_K, HEADS, MOST_TOKENS, SLOTS, WINDOW, Exhibit, family, verdict
@@ -46,15 +47,15 @@ def pictures(shown: Exhibit, head: int) -> None:
     """Right and wrong side by side, on the same tokens."""
     left, right = st.columns(2, gap="large")
     what = "output" if shown.on_output else "weights"
+    good, bad = levelled([_map(shown, shown.right, head), _map(shown, shown.wrong, head, applied=shown.applied[head])])
     with left:
         st.subheader(t("bug_zoo.right_side"))
         alt = t(f"bug_zoo.alt_right_{what}", head=head)
-        st.plotly_chart(_map(shown, shown.right, head), key=key("right_chart"), config=CHART, alt=alt)
+        st.plotly_chart(good, key=key("right_chart"), config=CHART, alt=alt)
     with right:
         st.subheader(t("bug_zoo.wrong_side"))
         alt = t(f"bug_zoo.alt_wrong_{what}", head=head)
-        figure = _map(shown, shown.wrong, head, applied=shown.applied[head])
-        st.plotly_chart(figure, key=key("wrong_chart"), config=CHART, alt=alt)
+        st.plotly_chart(bad, key=key("wrong_chart"), config=CHART, alt=alt)
 
 
 def difference(shown: Exhibit, head: int) -> None:
