@@ -270,13 +270,14 @@ def compare_cases(
                             "are compared"))  # fmt: skip
     common = 0
     for one, other in zip(first, second, strict=False):
-        for role in dict.fromkeys([*one.arrays, *other.arrays]):
+        left, right = one.everything(), other.everything()
+        for role in dict.fromkeys([*left, *right]):
             what = f"{one.name}: {role}" if one.name else role
-            if role in one.arrays and role in other.arrays:
+            if role in left and role in right:
                 common += 1
-                found.append(_compared(what, one.arrays[role], other.arrays[role], tolerance))
+                found.append(_compared(what, left[role], right[role], tolerance))
             else:
-                found.append(_entry(what, False, f"in the {'first' if role in one.arrays else 'second'} file alone"))
+                found.append(_entry(what, False, f"in the {'first' if role in left else 'second'} file alone"))
     if not common:
         raise ValueError("two files must have an array of one kind to be compared: got none in common")
     return found

@@ -85,9 +85,16 @@ class Case:
     applied: Tensor | None = None
     record: Record | None = None
 
+    def everything(self) -> dict[str, Tensor]:
+        """``arrays``, and the weights of a recorded call, which are rebuilt each time they are asked for."""
+        found = dict(self.arrays)
+        if self.record is not None and "weights" not in found and self.record.cannot_rebuild is None:
+            found["weights"] = self.record.weights
+        return found
+
     def arguments(self) -> dict[str, Any]:
         """What ``diagnose`` is given."""
-        said: dict[str, Any] = {name: array for name, array in self.arrays.items() if name != "blocked"}
+        said: dict[str, Any] = {name: array for name, array in self.everything().items() if name != "blocked"}
         if "blocked" in self.arrays:
             said["allowed"] = masks.from_blocked(self.arrays["blocked"])
         elif "allowed" in said and said["allowed"].dtype != torch.bool:
@@ -247,11 +254,7 @@ def _recorded(record: Record, recording: Recording) -> Case:
         options["scale"] = record.scale
     if record.bias is not None:
         arrays["bias"] = record.bias
-    notes: tuple[str, ...] = ()
-    if "weights" not in arrays and record.cannot_rebuild is None:
-        arrays["weights"] = record.weights
-    elif record.cannot_rebuild is not None:
-        notes = (record.cannot_rebuild,)
+    notes = () if record.cannot_rebuild is None else (record.cannot_rebuild,)
     length, batch = record.key.shape[-2], record.query.shape[0] if record.query.dim() == 4 else 1
     fitting = [sample for sample in recording.tokens if len(sample) == length]
     tokens = fitting if len(fitting) == batch == len(recording.tokens) else None

@@ -18,8 +18,9 @@ from attention_core.exchange import Arrays, FileRefused
 from viz.figures import head_heatmap
 from viz.figures.focus import framed
 from viz.services import debug as service
-from viz.services.debug import DebugError, Wish, cases, cell_rows, cell_view, examine, read_file, read_paste
+from viz.services.debug import DebugError, Wish, cell_rows, cell_view, examine
 from viz.services.debug_examples import EXAMPLES, example
+from viz.services.debug_files import cases, named_file, read_file, read_paste
 from viz.services.debug_report import as_html, as_json
 from viz.text import TEXTS
 
@@ -179,7 +180,7 @@ def test_a_file_may_stand_on_the_command_line(tmp_path, monkeypatch):
     assert app.session_state["debug_source"] == "named"
     assert cells_of(map_of(app)).shape == (5, 5)
     monkeypatch.setattr("sys.argv", ["pytest", str(path)])
-    assert service.named_file() is None
+    assert named_file() is None
     monkeypatch.setattr("sys.argv", ["app.py", str(tmp_path / "gone.npy")])
     app = AppTest.from_string(SCRIPT, default_timeout=120)
     app.run()
@@ -247,7 +248,7 @@ def test_a_recording_gives_one_case_per_call():
     with record() as recording:
         torch.nn.functional.scaled_dot_product_attention(query, key, value, is_causal=True)
         torch.nn.functional.scaled_dot_product_attention(query, key, value)
-    found = [examine(case, Wish("causal")) for case in service.take_in(saved(recording)).cases]
+    found = [examine(case, Wish("causal")) for case in cases(saved(recording), {}, {}).cases]
     assert [f.report.ok for f in found] == [True, False]
     assert cell_view(found[1], 0, 0).counts["leak"] == 10
     assert all(re.search(r"test_debug\.py:\d+$", f.case.place) for f in found)
@@ -334,3 +335,30 @@ def test_a_frame_goes_around_what_is_meant():
     assert (shape.y0, shape.y1, shape.x0, shape.x1) == (-0.5, 1.5, 198.5, 199.5)
     with pytest.raises(IndexError, match="query must be one of 3: got 3"):
         framed(drawn, query=3, key=0, shape=(3, 4))
+
+
+def test_all_calls_of_a_recording_stand_beside_each_other(tmp_path, monkeypatch):
+    generator = torch.Generator().manual_seed(6)
+    query, key, value = (torch.randn(1, 2, 5, 8, generator=generator) for _ in range(3))
+    with record() as recording:
+        for late in (1, 2):
+            blocked = torch.ones(5, 5, dtype=torch.bool).triu(late)
+            torch.nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=~blocked)
+    recording.save(tmp_path / "run.safetensors")
+    monkeypatch.setattr("sys.argv", ["app.py", str(tmp_path / "run.safetensors")])
+    app = AppTest.from_string(SCRIPT, default_timeout=120)
+    app.query_params["lang"] = "en"
+    app.run()
+    app.selectbox(key="debug_expect").set_value("causal").run()
+    app.toggle(key="debug_calls_open").set_value(True).run()
+    assert not app.exception and not app.error
+    table = app.dataframe[0].value
+    assert table["verdict"].tolist() == ["ok", "wrong: The next token is visible"]
+    assert table["mask that was applied"][0] == "causal"
+    app.selectbox(key="debug_call").set_value(1).run()
+    assert "causal-one-late" in html_of(app) and cell_count(app, "leaks") == 4
+
+
+def cell_count(app: AppTest, word: str) -> int:
+    found = re.search(rf"{word}: (\d+)", html_of(app))
+    return int(found.group(1)) if found else 0

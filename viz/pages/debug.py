@@ -11,18 +11,9 @@ from viz.pages import debug_controls as controls
 from viz.pages import debug_sections as sections
 from viz.pages import debug_state as state
 from viz.pages.debug_state import get
-from viz.services.debug import (
-    DebugError,
-    Examined,
-    cases,
-    examine,
-    named_file,
-    read_file,
-    read_named,
-    read_paste,
-    worst_cell,
-)
+from viz.services.debug import DebugError, Examined, Wish, all_calls, can_list_calls, examine, worst_cell
 from viz.services.debug_examples import example
+from viz.services.debug_files import cases, named_file, read_file, read_named, read_paste
 from viz.text import t
 from viz.text.markdown import literal
 
@@ -116,6 +107,7 @@ def _examined(subject: object, intake: Intake, slots: controls.Slots) -> Examine
     wish = state.wish()
     call = controls.call(intake)
     asked = (subject, wish)
+    _calls(asked, intake, wish)
     known = state.examined(asked, call)
     if known is not None:
         return known
@@ -134,6 +126,24 @@ def _examined(subject: object, intake: Intake, slots: controls.Slots) -> Examine
     if place is not None:
         state.turn_to(place)
     return found
+
+
+def _calls(asked: object, intake: Intake, wish: Wish) -> None:
+    """All calls of a recording beside each other, while the reader wants them."""
+    if not can_list_calls(intake, wish):
+        return
+    st.toggle(t("debug.calls", count=len(intake.cases)), key=state.key("calls_open"), help=t("debug.calls_help"))
+    if not get("calls_open"):
+        return
+    reports = state.all_calls(asked)
+    if reports is None:
+        try:
+            with st.spinner(t("debug.looking")):
+                reports = all_calls(intake, wish)
+        except (TypeError, ValueError):
+            return  # what is wrong is said where the one call is examined
+        state.keep_all_calls(asked, reports)
+    sections.calls(reports)
 
 
 def _sentence(error: Exception) -> str:

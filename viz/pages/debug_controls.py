@@ -9,17 +9,9 @@ from attention_core.exchange import Arrays
 from attention_core.intake import Intake, known_names
 from viz.pages import debug_state as state
 from viz.pages.debug_state import get, key
-from viz.services.debug import (
-    ENDINGS,
-    EXPECTATIONS,
-    MOST_MEGABYTES,
-    ROLES,
-    SIZED,
-    array_lines,
-    named_file,
-    shapes_said,
-)
+from viz.services.debug import EXPECTATIONS, SIZED
 from viz.services.debug_examples import EXAMPLES, RECORDING, SAVING
+from viz.services.debug_files import ENDINGS, MOST_MEGABYTES, ROLES, array_lines, named_file, shapes_said
 from viz.text import t
 from viz.text.markdown import literal
 

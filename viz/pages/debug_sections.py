@@ -5,7 +5,7 @@ from html import escape
 
 import streamlit as st
 
-from attention_core.doctor import Finding
+from attention_core.doctor import Finding, RecordingReport, Report
 from viz.figures import head_heatmap
 from viz.figures.focus import framed
 from viz.figures.mask import mask_figure
@@ -30,6 +30,7 @@ from viz.text import TEXTS, language, t
 from viz.text.markdown import literal
 
 _SIGNS = {"error": "✕", "warning": "!", "info": "i", "ok": "✓"}
+_NO_TOKEN = "·"  # where nobody said which tokens they are
 _FOLDED = 3  # infos beyond errors and warnings are folded from here on
 
 
@@ -59,6 +60,30 @@ def verdict(found: Examined) -> None:
     )
     for note in found.case.notes:
         st.caption(literal(note))
+
+
+def calls(reports: RecordingReport) -> None:
+    """All calls of a recording: the mask that each applied, and what is wrong with it."""
+    told = [
+        t("debug.call_wrong", faults=t("debug.join").join(map(_fault, report.explained_by)) or _titles(report))
+        if not report.ok
+        else t("debug.verdict_ok")
+        for report in reports.reports
+    ]
+    st.dataframe(
+        {
+            t("debug.column_call"): [f"{mask.index} {mask.name}" for mask in reports.strip],
+            t("debug.column_mask"): [mask.mask for mask in reports.strip],
+            t("debug.column_verdict"): told,
+            t("debug.column_place"): [mask.place for mask in reports.strip],
+        },
+        hide_index=True,
+        key=key("calls"),
+    )
+
+
+def _titles(report: Report) -> str:
+    return t("debug.join").join(_title(finding.code) for finding in report.errors)
 
 
 def findings_and_map(found: Examined) -> None:
@@ -131,8 +156,8 @@ def _map(found: Examined) -> None:
     query, key_ = state.focus()
     figure = head_heatmap(
         shown.values,
-        query_tokens=shown.query_tokens,
-        key_tokens=shown.key_tokens,
+        query_tokens=[token or _NO_TOKEN for token in shown.query_tokens],
+        key_tokens=[token or _NO_TOKEN for token in shown.key_tokens],
         allowed=shown.shown_applied,
         intended=shown.intended,
         padded_queries=shown.padded_queries,

@@ -5,15 +5,18 @@ from typing import Any
 
 import streamlit as st
 
+from attention_core.doctor import RecordingReport
 from attention_core.exchange import Arrays
-from viz.services.debug import Examined, Wish, named_file
+from viz.services.debug import Examined, Wish
 from viz.services.debug_examples import EXAMPLES, example
+from viz.services.debug_files import named_file
 
 PREFIX = "debug_"
 SOURCES = ("example", "file", "paste")
 NAMED = "named"  # the file of the app's command line
 _LOADED = PREFIX + "loaded"  # (what it came from, Arrays): the last thing that could be read
 _EXAMINED = PREFIX + "examined"  # (what is asked, {call: Examined}) of the last subject
+_CALLS = PREFIX + "calls_examined"  # (what is asked, reports of all calls)
 _LAST_GOOD = PREFIX + "last_good"
 _STEPS = PREFIX + "steps"  # how often each finding was jumped to
 _WHOLE = PREFIX + "whole"  # "query" or "key" where a whole row or column is looked at
@@ -39,6 +42,7 @@ DEFAULTS: Mapping[str, Any] = {
     "cells_open": False,
     "only_wrong": True,
     "checks_open": False,
+    "calls_open": False,
 }
 
 
@@ -172,6 +176,17 @@ def keep_examined(subject: object, call: int, found: Examined) -> None:
     calls = known[1] if known is not None and known[0] == subject else {}
     st.session_state[_EXAMINED] = (subject, {**calls, call: found})
     st.session_state[_LAST_GOOD] = found
+
+
+def all_calls(subject: object) -> RecordingReport | None:
+    """The reports of all calls that were found before for the same thing, asked the same way."""
+    known = st.session_state.get(_CALLS)
+    return known[1] if known is not None and known[0] == subject else None
+
+
+def keep_all_calls(subject: object, reports: RecordingReport) -> None:
+    """Remembers them; earlier ones are forgotten."""
+    st.session_state[_CALLS] = (subject, reports)
 
 
 def last_good() -> Examined | None:

@@ -2,30 +2,22 @@
 
 import math
 import re
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from torch import Tensor
 
-from attention_core.doctor import MESSAGES, Finding, Report
+from attention_core.doctor import MESSAGES, Finding, RecordingReport, Report, diagnose_recording
 from attention_core.doctor.inputs import read_tokens
-from attention_core.exchange import Arrays, FileRefused, Limits, is_recording, load_arrays, parse_paste
+from attention_core.exchange import FileRefused, parse_paste
 from attention_core.faults import CATALOGUE
-from attention_core.intake import NAMES, Case, Intake, Masks, guess_roles, take_in
+from attention_core.intake import Case, Intake, Masks
+from viz.services.debug_files import LIMITS
 
-MOST_MEGABYTES = 64
-LIMITS = Limits(file_bytes=MOST_MEGABYTES * 2**20, array_bytes=4 * MOST_MEGABYTES * 2**20, arrays=2000)
 MOST_CELLS = 2_000_000  # weights of one call, which the doctor takes seconds for
 MOST_ROWS = 2000  # of the table of cells
-ENDINGS = ("npy", "npz", "safetensors", "json", "csv", "pt", "pth")
-ROLES = ("", *NAMES)
-AXES: Mapping[int, tuple[str, ...]] = {4: ("bhld", "blhd"), 3: ("hld", "bld")}
-"""How axes may be meant, by their number; the first is what is taken where nobody says otherwise."""
 EXPECTATIONS = ("infer", "causal", "bidirectional", "window", "prefix", "chunk", "packed", "cache", "mask")
 SIZED = ("window", "prefix", "chunk")
 VERDICTS = ("ok", "leak", "blocked", "nan")
@@ -110,98 +102,6 @@ class CellView:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# what was brought
-
-
-def read_file(content: bytes, name: str) -> Arrays:
-    """Arrays of an uploaded file.
-
-    Raises:
-        FileRefused: in one sentence.
-    """
-    return load_arrays(content, name=name, limits=LIMITS)
-
-
-def read_paste(text: str, role: str) -> Arrays:
-    """The array that was pasted, under the name of its role, or without a name where the role is "".
-
-    Raises:
-        FileRefused: in one sentence.
-    """
-    return Arrays({role or "array": parse_paste(text, limits=replace(LIMITS, text_bytes=2**20))}, format="paste")
-
-
-def named_file() -> Path | None:
-    """The file that stands on the app's command line: ``streamlit run app.py -- FILE``."""
-    program, *given = sys.argv or [""]
-    if Path(program).name != "app.py" or len(given) != 1 or given[0].startswith("-"):
-        return None
-    return Path(given[0])
-
-
-@lru_cache(maxsize=2)
-def read_named(path: Path) -> Arrays:
-    """The file of the command line, which whoever started the app named.
-
-    Raises:
-        FileRefused: in one sentence.
-    """
-    return load_arrays(path)
-
-
-@dataclass(frozen=True)
-class ArrayLine:
-    """One array of a file, for the table that says what it is taken for."""
-
-    name: str
-    shape: tuple[int, ...]
-    dtype: str
-    role: str
-    axes: tuple[str, ...]
-
-
-def array_lines(loaded: Arrays) -> tuple[ArrayLine, ...]:
-    """The arrays of a file that is no recording; () for a recording."""
-    if is_recording(loaded):
-        return ()
-    roles = guess_roles(loaded)
-    return tuple(
-        ArrayLine(name, tuple(array.shape), str(array.dtype).removeprefix("torch."), roles.get(name, ""),
-                  _axes(roles.get(name, ""), array))
-        for name, array in loaded.arrays.items()
-    )  # fmt: skip
-
-
-def _axes(role: str, array: Tensor) -> tuple[str, ...]:
-    if role in ("query", "key", "value") or (role == "weights" and array.dim() == 3):
-        return AXES.get(array.dim(), ())
-    return ()
-
-
-def cases(loaded: Arrays, roles: Mapping[str, str], axes: Mapping[str, str]) -> Intake:
-    """The calls of what was brought.
-
-    Args:
-        loaded: the arrays.
-        roles: name -> role, where the reader says so.
-        axes: name -> a code of ``AXES``, likewise.
-
-    Raises:
-        FileRefused, ValueError: in one sentence.
-    """
-    turned = {name: _turned(array, axes.get(name, "")) for name, array in loaded.arrays.items()}
-    return take_in(replace(loaded, arrays=turned), roles)
-
-
-def _turned(array: Tensor, axes: str) -> Tensor:
-    if axes == "blhd" and array.dim() == 4:
-        return array.transpose(1, 2)
-    if axes == "bld" and array.dim() == 3:
-        return array[:, None]
-    return array
-
-
-# ---------------------------------------------------------------------------------------------------------------------
 # what was meant, and what the doctor says
 
 
@@ -263,12 +163,39 @@ def _id_rows(text: str) -> list[list[int]]:
 
 def _check_size(case: Case) -> None:
     """Refuses what the doctor would take long for, before anything as large is formed."""
+    got = max(_sizes(case), default=0)
+    if got > MOST_CELLS:
+        raise DebugError("file", "too_many_cells", got=got, most=MOST_CELLS)
+
+
+def _sizes(case: Case) -> list[int]:
     sizes = [array.numel() for name, array in case.arrays.items() if name in ("weights", "raw_mask", "allowed")]
     query, key = case.arrays.get("query"), case.arrays.get("key")
     if query is not None and key is not None and query.dim() >= 2 and key.dim() >= 2:
         sizes.append(math.prod(query.shape[:-1]) * key.shape[-2])
-    if max(sizes, default=0) > MOST_CELLS:
-        raise DebugError("file", "too_many_cells", got=max(sizes), most=MOST_CELLS)
+    return sizes
+
+
+MOST_CELLS_OF_ALL = 8_000_000
+
+
+def can_list_calls(intake: Intake, wish: Wish) -> bool:
+    """Whether all calls of what was brought can be examined at once: a recording, not too large, meant in words."""
+    if intake.recording is None or len(intake.cases) < 2 or wish.expect == "mask" or wish.scale is not None:
+        return False
+    return sum(max(_sizes(case), default=0) for case in intake.cases) <= MOST_CELLS_OF_ALL
+
+
+def all_calls(intake: Intake, wish: Wish) -> RecordingReport:
+    """The reports of all calls of a recording, and their masks beside each other.
+
+    Raises:
+        DebugError: if something typed cannot be read.
+        TypeError, ValueError: of the doctor, in one sentence.
+    """
+    assert intake.recording is not None
+    expect, more = _intent(wish, intake.cases[0])
+    return diagnose_recording(intake.recording, expect=expect, **more)
 
 
 def cell_view(examined: Examined, sample: int, head: int) -> CellView:
@@ -376,8 +303,3 @@ def finding_title(code: str) -> str:
 def verdict_counts(report: Report) -> Mapping[str, int]:
     """Findings by severity."""
     return {severity: sum(f.severity == severity for f in report.findings) for severity in ("error", "warning", "info")}
-
-
-def shapes_said(shape: Sequence[int]) -> str:
-    """A shape as people write it."""
-    return " × ".join(map(str, shape)) or "1"

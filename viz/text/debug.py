@@ -136,6 +136,15 @@ TEXTS: dict[str, tuple[str, str]] = {
         "Each softmax(QKᵀ·s + M)V that the file holds, in the order in which they ran.",
         "文件中的每一次 softmax(QKᵀ·s + M)V，按运行顺序排列。",
     ),
+    "debug.calls": ("All {count} calls beside each other", "并列显示全部 {count} 次调用"),
+    "debug.calls_help": (
+        "The mask M that each softmax(QKᵀ·s + M) applied, and what is wrong with it; a window on the wrong layers shows here.",
+        "每次 softmax(QKᵀ·s + M) 实际使用的掩码 M 及其问题；窗口用错层时在此可见。",
+    ),
+    "debug.call_wrong": ("wrong: {faults}", "有误：{faults}"),
+    "debug.column_call": ("call", "调用"),
+    "debug.column_mask": ("mask that was applied", "实际应用的掩码"),
+    "debug.column_place": ("line of the program", "程序中的行"),
     "debug.looking": ("Looking for the fault", "正在查找故障"),
     "debug.kept": ("Shown below is the last thing that could be examined.", "下方保留上一次可以检查的结果。"),
     # Messages
