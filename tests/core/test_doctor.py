@@ -311,3 +311,24 @@ def test_a_small_case_takes_under_50_ms():
             diagnose(weights=weights, query=query, key=key, expect="causal")
             spent.append(time.process_time() - start)
         assert min(spent) < 0.05  # CPU seconds: the machine may be busy
+
+
+def test_a_leak_far_below_the_tolerance_is_still_a_leak():
+    query = torch.randn(1, 2, 5, 7, generator=torch.Generator().manual_seed(8))
+    scores = (query @ query.mT) * 7**-0.5
+    weights = torch.softmax(scores.masked_fill(~masks.causal(5), -25.0), -1)
+    report = diagnose(weights=weights, query=query, key=query, expect="causal")
+    assert 0 < report.finding("future-visible").evidence["largest"] < 1e-8
+    assert "fill-too-weak" in report.explained_by
+
+
+def test_masked_cells_that_are_equal_are_no_second_softmax():
+    weights = torch.softmax(torch.tensor([[0.3, 0.0, 0.2, 0.0]]), -1)
+    report = diagnose(weights=weights, allowed=torch.tensor([[True, False, True, False]]))
+    assert "equal-masked-weights" in codes(report) and "double-softmax" not in codes(report)
+
+
+def test_short_rows_with_holes_are_no_late_mask():
+    weights = torch.tensor([[0.5, 0, 0, 0], [0.3, 0.3, 0, 0], [0.4, 0, 0.3, 0], [0.25, 0.25, 0.25, 0.25]])
+    report = diagnose(weights=weights, expect="causal")
+    assert "row-sums" in codes(report) and "mask-after-softmax" not in codes(report)
