@@ -22,7 +22,7 @@ def test_plots_start_at_one_height_and_keep_their_size():
         padded_keys=[True, False, False, False, False],
     )  # fmt: skip
     (top, below), (marked_top, marked_below) = sizes(plain), sizes(marked)
-    level = max(top, marked_top) + 2 * 17  # four entries: not allowed, leak, wrongly blocked, padding
+    level = max(top, marked_top) + 3 * 19  # four entries: not allowed, leak, wrongly blocked, padding
     assert list(map(sizes, levelled([plain, marked]))) == [(level, below), (level, marked_below)]
 
 

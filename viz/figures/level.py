@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
-_ROW = 17  # pixels of one row of a legend
-_IN_ONE_ROW = 2  # entries that a phone shows without another row
+_ROW = 19  # pixels of one row of a legend
+_IN_ONE_ROW = 1  # entries that a phone shows beside each other
 
 
 def levelled(figures: Sequence[go.Figure]) -> list[go.Figure]:

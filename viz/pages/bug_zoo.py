@@ -18,7 +18,7 @@ def render() -> None:
     """Draws the page from top to bottom: which mistake, on what, the pictures, what is to be said about it."""
     st.html(_STYLES)
     state.restore()
-    st.caption(t("bug_zoo.line"))
+    st.caption(t("bug_zoo.line", count=len(FAULTS)))
     _which()
     message = _controls()
     if not state.publish():
@@ -73,8 +73,8 @@ def _which() -> None:
                 format_func=_name_in_list,
             )  # fmt: skip
         st.button(
-            t("bug_zoo.surprise"), key=key("surprise"), help=t("bug_zoo.surprise_help"), on_click=state.surprise,
-            icon=":material/casino:",
+            t("bug_zoo.surprise"), key=key("surprise"), on_click=state.surprise, icon=":material/casino:",
+            help=t("bug_zoo.surprise_help", count=len(FAULTS)),
         )  # fmt: skip
 
 

@@ -3,8 +3,8 @@
 TEXTS: dict[str, tuple[str, str]] = {
     "bug_zoo.title": ("Bug zoo", "错误图鉴"),
     "bug_zoo.line": (
-        "42 known mistakes in attention, each committed for real on your own text. See right beside wrong, or guess.",
-        "42 种已知的注意力错误，每一种都在你的文本上真实重现。对照正确与错误，或先猜后看。",
+        "{count} known mistakes in attention, each committed for real on your own text. See right beside wrong, or guess.",
+        "{count} 种已知的注意力错误，每一种都在你的文本上真实重现。对照正确与错误，或先猜后看。",
     ),
     # Which
     "bug_zoo.mode": ("Visit", "方式"),
@@ -22,8 +22,8 @@ TEXTS: dict[str, tuple[str, str]] = {
     "bug_zoo.in_list": ("{family}: {title}", "{family}：{title}"),
     "bug_zoo.surprise": ("Surprise me", "随机一题"),
     "bug_zoo.surprise_help": (
-        "A mistake without its name. Over 42 questions in a row each comes about once.",
-        "出示一个不带名称的错误。连续 42 题中，每种错误大约出现一次。",
+        "A mistake without its name. Over {count} questions in a row each comes about once.",
+        "出示一个不带名称的错误。连续 {count} 题中，每种错误大约出现一次。",
     ),
     "bug_zoo.family_scaling": ("Scaling", "缩放"),
     "bug_zoo.family_heads": ("Heads and axes", "头与轴"),
@@ -153,8 +153,8 @@ TEXTS: dict[str, tuple[str, str]] = {
     "bug_zoo.alt_difference": ("Heatmap of wrong minus right for head {head}", "头 {head} 的“错误减正确”热图"),
     "bug_zoo.checks": ("Checks of the wrong one, all heads", "对错误结果的检查（所有头）"),
     "bug_zoo.checks_blind": (
-        "No check of rows fails: this mistake can only be found by comparing with what Q and K give.",
-        "逐行检查全部通过：只有与 Q、K 应得的结果比较，才能发现这种错误。",
+        "This mistake passes all of these checks: they look at sums, signs and forbidden cells only.",
+        "这种错误能通过以上全部检查：它们只看行和、正负号与被禁止的格子。",
     ),
     # What is to be said
     "bug_zoo.explanation": ("What went wrong", "错在哪里"),
