@@ -25,6 +25,9 @@ PICTURES = {  # name -> address, width, height, scheme, language
     "scaling-off": (f"?text={RIVER}&layer=2&scaling=off", 1440, 2900, "light", "en-US"),
     "leak": (f"?text={LINES}&lines=1&model_mask=padding-ignored&layer=1", 1440, 1150, "dark", "en-US"),
     "chinese": ("?source=from-scratch&mask=causal&text=" + quote("我打你 你打我"), 1440, 1150, "light", "zh-CN"),
+    "mask-lab": ("mask_lab?lang=en", 1440, 1500, "light", "en-US"),
+    "bug-zoo": ("bug_zoo?lang=en", 1440, 2080, "light", "en-US"),
+    "debug": ("debug?lang=en", 1440, 1500, "light", "en-US"),
 }
 
 
@@ -51,9 +54,9 @@ def main() -> None:
                 )  # fmt: skip
                 visitor = Visitor(context.new_page(), address)
                 visitor.open(path)
-                for chart in ("explore_grid_chart", "explore_head_chart", "explore_softmax_chart"):
-                    visitor.plot(chart)
-                visitor.page.wait_for_timeout(1000)
+                visitor.page.wait_for_selector(".js-plotly-plot .main-svg")
+                visitor.settle()
+                visitor.page.wait_for_timeout(3000)  # every figure drawn, whichever page it is
                 visitor.page.screenshot(path=FOLDER / f"{name}.png")
                 context.close()
     finally:
