@@ -38,7 +38,7 @@ def query_key_swapped(situation: Situation) -> Outcome:
 def repacked(tensor: Tensor) -> Tensor:
     """(batch, heads, len, d) as it comes out where (batch, len, heads x d) is viewed without a transpose."""
     batch, heads, length, width = tensor.shape
-    return tensor.transpose(1, 2).reshape(batch, length, heads * width).view(batch, heads, length, width)
+    return tensor.transpose(1, 2).reshape(batch, length, heads * width).reshape(batch, heads, length, width)
 
 
 def heads_split_without_transpose(situation: Situation) -> Outcome:
