@@ -165,6 +165,15 @@ def test_a_long_text_is_cut_and_says_so():
     assert (shown.kept, shown.total, shown.right.shape) == (32, 50, (4, 32, 32))
 
 
+def test_texts_of_strangers_are_taken_as_they_are():
+    half = bug_zoo.exhibit("no-scaling", "a \ud800 b c", 0)  # half a surrogate pair, which no encoding can carry
+    assert [token.label for token in half.key_tokens] == ["a", "\ufffd", "b", "c"]
+    endless = bug_zoo.exhibit("no-scaling", "ab cd ef " * 30_000, 0)
+    assert endless.kept == 32
+    app = visit(fault="no-scaling", text="<b>x</b> $y$ **z** [PAD] {0} #000001")
+    assert len(figures(app)) == 3
+
+
 def test_words_that_are_all_the_same_are_refused():
     with pytest.raises(bug_zoo.ZooError, match="no-scaling changes nothing") as refused:
         bug_zoo.exhibit("no-scaling", "word " * 7, 0)

@@ -14,6 +14,7 @@ from attention_core.diagnostics import RowCheck, row_checks
 from attention_core.doctor import Report, diagnose
 from attention_core.faults import CATALOGUE, correct, heads, masking, numerics, padding, scaling, sequence, softmax
 from attention_core.runs import Token
+from viz.services.attention import typed
 from viz.services.bug_zoo_scenes import (
     CHANGES,
     D_K,
@@ -235,7 +236,7 @@ def _same(name: str, truth: str, staged: Staged) -> bool:
 
 @lru_cache(maxsize=64)
 def _staged(fault_id: str, text: str, seed: int) -> Staged:
-    return stage(fault_id, text, seed)
+    return stage(fault_id, typed(text, lines=False).text, seed)
 
 
 def _padding(tokens: tuple[Token, ...]) -> Tensor:
