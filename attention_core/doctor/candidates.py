@@ -1,5 +1,6 @@
 """Without query and key: which faults leave this support and these patterns in the weights."""
 
+import math
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -69,7 +70,7 @@ def candidates(given: Given, intent: Intent, weights: Tensor, findings: Iterable
     if bool((broken & intent.allowed.any(-1)).any()) and (not exact or bool(broken.all())):
         return _ordered({"no-max-subtraction", "half-precision-overflow", *exact})  # NaN where a row has keys
     deviates = bool((seen & ~intent.allowed).any()) or bool((broken & ~intent.allowed.any(-1)).any())
-    return _ordered((exact or (near if deviates else set())) | _soft(values, intent.allowed, seen))
+    return _ordered((exact or (near if deviates else set())) | _soft(values, intent.allowed, seen, given.sinks))
 
 
 def _is_about_rows(name: str) -> bool:
@@ -114,7 +115,7 @@ def _support_fits(predicted: Tensor, seen: Tensor, broken: Tensor, values: Tenso
     return 0 if bool(lost) or bool((missing & suspicious_zeros(values, support)).any()) else 1
 
 
-def _soft(values: Tensor, allowed: Tensor, seen: Tensor) -> set[str]:
+def _soft(values: Tensor, allowed: Tensor, seen: Tensor, sinks: Tensor | None) -> set[str]:
     """Masked cells that all carry weight: a mask that shifts scores instead of removing keys."""
     rows = (~allowed).any(-1) & allowed.any(-1)
     if not rows.any():
@@ -132,6 +133,9 @@ def _soft(values: Tensor, allowed: Tensor, seen: Tensor) -> set[str]:
     high = values.masked_fill(allowed, -1.0).max(-1).values
     if bool(((high - low) <= 2e-2 * high)[rows].all()):
         named.add("scores-multiplied-by-mask")
+        flat = values.max(-1).values <= math.e * (1 + 1e-2) * low
+        if sinks is not None and bool(flat[rows].all()):  # a sink hides what the weights that went in summed to
+            named.add("double-softmax")
     return named
 
 

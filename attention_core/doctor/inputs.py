@@ -248,16 +248,22 @@ def read_lengths(lengths: Tensor | None) -> tuple[Tensor | None, str | None]:
 
 
 def decimals_of(weights: Tensor) -> int | None:
-    """How many decimals the numbers were rounded to, 3 to 6, or None where they do not look rounded."""
+    """How many decimals the numbers were rounded to, 3 to 8, or None where they do not look rounded.
+
+    A rounded number still carries the rounding of the dtype that holds it, which is what may be left over; beyond 6
+    decimals that of float32 says nothing any more.
+    """
     if weights.dtype not in (torch.float32, torch.float64):
         return None
     values = weights.double().flatten()
     values = values[torch.isfinite(values) & (values != 0) & (values != 1)]
     if values.numel() < 3:
         return None
-    for decimals in (2, 3, 4, 5):
+    eps = torch.finfo(stored_dtype(weights)).eps
+    for decimals in (2, 3, 4, 5, 6) if eps > 1e-10 else (2, 3, 4, 5, 6, 7, 8):
         shifted = values * 10**decimals
-        if ((shifted - shifted.round()).abs() < 1e-3 * 10 ** (decimals - 4) + 1e-9).all():
+        left_over = min(eps, 1.2e-7) * shifted.abs() + 1e-9
+        if ((shifted - shifted.round()).abs() <= left_over).all():
             return decimals if decimals > 2 else None
     return None
 

@@ -312,6 +312,9 @@ def _other_parts(intent: Intent, shape: Shape) -> Mapping[str, Tensor] | None:
         return intent.other_parts
     if "padding" in parts and "causal" not in parts and not (intent.allowed & ~causal).any():
         return {**parts, "causal": causal}  # padding hides the whole future here
+    others = {name: part for name, part in parts.items() if name != "causal"}
+    if "causal" in parts and others and torch.equal(all_of(others, shape), intent.allowed):
+        return others  # the other parts hide the whole future by themselves
     if "window" in parts and "causal" in parts:
         return {**parts, "window": parts["window"] & causal}  # a window that looks back only
     return None

@@ -19,6 +19,8 @@ def tolerance_of(given: Given) -> float:
     dtypes = {given.weights.dtype, stored_dtype(given.weights)}
     if given.query is not None:
         dtypes.add(given.query.dtype)
+    if given.decimals is not None:
+        dtypes.add(torch.float32)  # printed numbers do not say in which precision they were computed
     rounded = 0.0 if given.decimals is None else 0.5 * 10**-given.decimals * k_len
     return max(row_sum_tolerance(dtype, k_len) for dtype in dtypes) + rounded
 

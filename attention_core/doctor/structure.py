@@ -48,6 +48,8 @@ def check_structure(given: Given, intent: Intent, weights: Tensor) -> tuple[list
             or (_late_mask(values, allowed, total, tolerance) if known and whole else [])
             or (_dropout(values, allowed, total, tolerance) if whole else [])
         )
+    elif whole and bool((total > 1 + tolerance).any()):  # a sink takes from a row and never adds to it
+        found += _dropout(values, allowed, total, tolerance, sinks=True)
     if known:
         found += (
             _second_softmax(values, allowed, tolerance)
@@ -121,11 +123,17 @@ def _late_mask(values: Tensor, allowed: Tensor, total: Tensor, tolerance: float)
     return [finding("mask-after-softmax", "error", evidence, row_list(short))]
 
 
-def _dropout(values: Tensor, allowed: Tensor, total: Tensor, tolerance: float) -> list[Finding]:
+def _dropout(values: Tensor, allowed: Tensor, total: Tensor, tolerance: float, *, sinks: bool = False) -> list[Finding]:
+    """Rows above 1 among allowed weights of exactly 0; rows of one key give the factor, unless a sink has a share."""
     smallest, largest = scatter(total)
     single = allowed.sum(-1) == 1
     kept = values[single & (total > 0)].sum(-1) if single.any() else values.new_zeros(0)
-    if kept.numel() and bool((kept > 1 + tolerance).all()) and float(kept.max() - kept.min()) <= 4 * tolerance:
+    if (
+        not sinks
+        and kept.numel()
+        and bool((kept > 1 + tolerance).all())
+        and float(kept.max() - kept.min()) <= 4 * tolerance
+    ):
         factor = float(kept.mean())
         evidence = {"smallest": smallest, "largest": largest, "factor": factor, "p": 1 - 1 / factor}
         return [finding("dropout-active", "error", evidence)]

@@ -25,7 +25,7 @@ NEEDS_SCORES = (
 )  # fmt: skip
 KINDS = ("any", "causal", "padding", "causal padding", "causal left", "causal window", "window", "causal chunk",
     "chunk", "documents", "causal documents", "prefix", "cache", "bias", "heads tiles", "t5", "no mask")  # fmt: skip
-ROUTES = ("core", "finite fill", "renormalised", "kept in half", "float64", "4 decimals")
+ROUTES = ("core", "finite fill", "renormalised", "kept in half", "float64", "4 decimals", "6 decimals", "8 decimals")
 _SUM = {torch.float64: 1e-9, torch.float32: 1e-5, torch.float16: 1e-2, torch.bfloat16: 5e-2}  # of a row, above rounding
 
 
