@@ -2,7 +2,8 @@
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -103,13 +104,31 @@ class Case:
 
     def diagnose(self, expect: Any = None, **more: Any) -> Report:
         """The doctor's report; errors as there."""
-        if self.record is not None and set(more) <= {"lengths", "document_ids", "position_ids"}:
-            return diagnose_recording([self.record], expect=expect, tokens=self.tokens, **more)[0]
-        return diagnose(**{**self.arguments(), **more}, expect=expect)
+        with self._fitting():
+            if self.record is not None and set(more) <= {"lengths", "document_ids", "position_ids"}:
+                return diagnose_recording([self.record], expect=expect, tokens=self.tokens, **more)[0]
+            return diagnose(**{**self.arguments(), **more}, expect=expect)
+
+    def shape(self, **more: Any) -> tuple[int, int, int, int]:
+        """(batch, heads, q_len, k_len) as far as the arrays tell; errors as in ``diagnose``."""
+        with self._fitting():
+            return read_inputs(**{**_NOTHING, **self.arguments(), **more}).shape
 
     def masks(self, expect: Any = None, **more: Any) -> Masks:
         """Intended, applied and observed, cell by cell; errors as in ``diagnose``."""
-        given = read_inputs(**{**_NOTHING, **self.arguments(), **more})
+        with self._fitting():
+            return self._masks(read_inputs(**{**_NOTHING, **self.arguments(), **more}), expect)
+
+    @contextmanager
+    def _fitting(self) -> Iterator[None]:
+        """Arrays of strangers that do not fit together end in a sentence, whatever stumbles over them."""
+        try:
+            yield
+        except (RuntimeError, IndexError):
+            said = ", ".join(f"{name} {tuple(array.shape)}" for name, array in self.arrays.items())
+            raise ValueError(f"arrays of a call must fit together: got {said}; check their axes") from None
+
+    def _masks(self, given: Given, expect: Any) -> Masks:
         intent = find_intent(given, expect)
         weights, intended, applied = given.weights, intent.allowed, self.applied
         if weights is not None and tuple(weights.shape) != given.shape:

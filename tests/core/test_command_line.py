@@ -262,3 +262,13 @@ def test_the_recorder_is_a_command(script):
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "argv ['causal'] found\n"
+
+
+def test_whatever_stumbles_over_misfits_is_a_sentence(monkeypatch):
+    def stumble(**given):
+        raise RuntimeError("size of tensor a must match")
+
+    monkeypatch.setattr("attention_core.intake.diagnose", stumble)
+    [case] = take_in(Arrays({"weights": torch.eye(2), "output": torch.zeros(3)})).cases
+    with pytest.raises(ValueError, match=r"must fit together: got weights \(2, 2\), output \(3,\); check their axes"):
+        case.diagnose()

@@ -292,6 +292,10 @@ def test_what_would_take_too_long_is_refused_before_it_is_formed():
     with pytest.raises(DebugError) as refused:
         examined({"q": long, "k": long})
     assert refused.value.code == "too_many_cells" and refused.value.values_of_text["got"] == 8 * 60_000**2
+    row = torch.ones(2, 100_000, dtype=torch.bool)  # one row per sample stands for a square
+    with pytest.raises(DebugError) as refused:
+        examined({"mask": row, "lengths": torch.tensor([5, 7])})
+    assert refused.value.values_of_text["got"] == 2 * 100_000**2
 
 
 def test_reports_hold_what_the_page_shows():

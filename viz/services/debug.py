@@ -113,7 +113,7 @@ def examine(case: Case, wish: Wish) -> Examined:
         TypeError, ValueError: of the doctor, in one sentence.
     """
     expect, more = _intent(wish, case)
-    _check_size(case)
+    _check_size(case, more)
     return Examined(case, case.diagnose(expect, **more), case.masks(expect, **more))
 
 
@@ -161,9 +161,11 @@ def _id_rows(text: str) -> list[list[int]]:
     return rows
 
 
-def _check_size(case: Case) -> None:
+def _check_size(case: Case, more: Mapping[str, Any]) -> None:
     """Refuses what the doctor would take long for, before anything as large is formed."""
     got = max(_sizes(case), default=0)
+    if got <= MOST_CELLS:
+        got = math.prod(case.shape(**more))  # a mask of one row per sample stands for a square
     if got > MOST_CELLS:
         raise DebugError("file", "too_many_cells", got=got, most=MOST_CELLS)
 
