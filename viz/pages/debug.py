@@ -143,7 +143,7 @@ def _calls(asked: object, intake: Intake, wish: Wish) -> None:
         except (TypeError, ValueError):
             return  # what is wrong is said where the one call is examined
         state.keep_all_calls(asked, reports)
-    sections.calls(reports)
+    sections.calls(reports, intake.cases)
 
 
 def _sentence(error: Exception) -> str:

@@ -92,7 +92,7 @@ def arrays(origin: tuple[str, ...], loaded: Arrays | None) -> tuple[dict[str, st
             st.caption(literal(known_names()))
         for index, line in enumerate(lines[:24]):
             name, role, order = st.columns([2, 2, 2], vertical_alignment="center")
-            name.markdown(f"`{literal(line.name[:40])}` {shapes_said(line.shape)} {literal(line.dtype)}")
+            name.markdown(f"**{literal(line.name[:40])}** · {shapes_said(line.shape)} · {literal(line.dtype)}")
             place = f"{key('role')}_{'_'.join(origin)[-24:]}_{index}"
             chosen = role.selectbox(
                 t("debug.role"), ROLES, index=ROLES.index(line.role), key=place, format_func=_role,

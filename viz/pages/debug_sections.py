@@ -1,11 +1,12 @@
 """The parts of the Debug page below the input: verdict, findings, cells, masks, checks, report."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 
 import streamlit as st
 
 from attention_core.doctor import Finding, RecordingReport, Report
+from attention_core.intake import Case
 from viz.figures import head_heatmap
 from viz.figures.focus import framed
 from viz.figures.mask import mask_figure
@@ -62,7 +63,7 @@ def verdict(found: Examined) -> None:
         st.caption(literal(note))
 
 
-def calls(reports: RecordingReport) -> None:
+def calls(reports: RecordingReport, cases: Sequence[Case]) -> None:
     """All calls of a recording: the mask that each applied, and what is wrong with it."""
     told = [
         t("debug.call_wrong", faults=t("debug.join").join(map(_fault, report.explained_by)) or _titles(report))
@@ -72,10 +73,10 @@ def calls(reports: RecordingReport) -> None:
     ]
     st.dataframe(
         {
-            t("debug.column_call"): [f"{mask.index} {mask.name}" for mask in reports.strip],
+            t("debug.column_call"): [case.name for case in cases],
             t("debug.column_mask"): [mask.mask for mask in reports.strip],
             t("debug.column_verdict"): told,
-            t("debug.column_place"): [mask.place for mask in reports.strip],
+            t("debug.column_place"): [case.place for case in cases],
         },
         hide_index=True,
         key=key("calls"),
