@@ -3,8 +3,8 @@
 python tests/benchmarks/bench_explore.py
 
 A fresh server and a browser whose cache already holds the app's own files, as on any visit but the first; then a window
-that grows click by click at 12 heads x 32 tokens on the pretrained model, each step computed anew. Prints seconds, milliseconds and bytes; wall time,
-so only a quiet machine tells something.
+that grows click by click at 12 heads x 32 tokens on the pretrained model, each step computed anew. Prints seconds,
+milliseconds and bytes; wall time, so only a quiet machine tells something.
 """
 
 import os
