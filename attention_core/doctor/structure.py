@@ -48,7 +48,7 @@ def check_structure(given: Given, intent: Intent, weights: Tensor) -> tuple[list
             or (_late_mask(values, allowed, total, tolerance) if known and whole else [])
             or (_dropout(values, allowed, total, tolerance) if whole else [])
         )
-    elif whole and bool((total > 1 + tolerance).any()):  # a sink takes from a row and never adds to it
+    elif whole:  # a sink takes from a row and never adds to it
         found += _dropout(values, allowed, total, tolerance, sinks=True)
     if known:
         found += (
@@ -224,7 +224,7 @@ def _heads(values: Tensor, allowed: Tensor, given: Given, tolerance: float) -> l
             finding("mask-differs-between-heads", "error" if leaking else "warning", evidence, cell_list(differ))
         )
     largest = values.max(-1).values
-    lowest = values.masked_fill(~seen, 2.0).min(-1).values
+    lowest = values.masked_fill(values <= 1e-3, 2.0).min(-1).values  # saturated rows are alike by themselves
     varied = bool((largest - lowest > 1e-3).any())
     if varied and bool(((values - values[:, :1]).abs() <= tolerance * 1e-2).all()):
         said_heads = f"all {heads} heads of each sample hold the same map"

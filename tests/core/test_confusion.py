@@ -51,8 +51,10 @@ def test_what_cannot_be_told_without_query_and_key_is_said(fault_id):
     assert says_cannot_tell(fault_id, 3) == 3
 
 
-def test_it_is_not_said_where_a_fault_is_named():
+def test_it_is_not_said_where_a_fault_is_named(monkeypatch):
     assert says_cannot_tell("mask-inverted", 3) == 0
+    monkeypatch.setattr(confusion_draws, "draw", lambda _, number: draw("mask-inverted", number))
+    assert says_cannot_tell("no-scaling", 3) == 0
 
 
 @pytest.mark.parametrize("scores", [True, False])

@@ -44,6 +44,12 @@ def test_printed_numbers_may_have_been_computed_in_float32(decimals):
     assert report.ok and report.explained_by == ()
 
 
+def test_numbers_beside_the_grid_were_not_printed():
+    printed = torch.round(torch.softmax(scores(3, 7, 7).double(), -1), decimals=3)
+    assert decimals_of(printed + 4.123456789e-5) is None  # 4 % of the last decimal, far above the rounding of float64
+    assert decimals_of((printed + 4.123456789e-5).float()) is None
+
+
 def test_a_wrong_sum_is_wrong_in_printed_numbers_too():
     printed = torch.round(torch.softmax(scores(7, 7).double(), -1), decimals=6)
     printed[2, 3] += 2e-5  # 7 roundings of half a millionth make 3.5e-6 at most
@@ -66,6 +72,26 @@ def test_dropout_is_seen_beside_a_sink():
     right = correct(situation).weights
     report = diagnose(weights=right, allowed=situation.allowed, sinks=situation.sinks)
     assert report.ok and report.explained_by == ()
+
+
+def test_a_single_key_beside_a_sink_gives_no_factor():
+    query, key = scores(1, 1, 9, 8), scores(1, 1, 9, 8, seed=1)
+    situation = Situation(query, key, None, masks.causal(9), sinks=torch.tensor([-3.0]))
+    keep = torch.ones(1, 1, 9, 9, dtype=torch.bool)
+    keep[..., 4:, 1:3] = False
+    weights = commit("dropout-left-on", situation, p=0.5, keep=keep).weights
+    assert weights is not None and 1 < float(weights[0, 0, 0, 0]) < 2  # 2 (1 - the share of the sink)
+    report = diagnose(weights=weights, allowed=situation.allowed, sinks=situation.sinks)
+    codes = [f.code for f in report.findings]
+    assert "dropout-possible" in codes and "dropout-active" not in codes
+
+
+def test_saturated_heads_that_agree_are_no_average():
+    weights = torch.softmax(24 * torch.eye(5) + scores(1, 3, 5, 5), -1)
+    assert float(weights.max(-1).values.min()) > 1 - 1e-6 and not torch.equal(weights[:, 0], weights[:, 1])
+    assert diagnose(weights=weights, expect="bidirectional").explained_by == ()
+    mean = torch.softmax(scores(1, 3, 5, 5), -1).mean(1, keepdim=True).expand(1, 3, 5, 5)
+    assert diagnose(weights=mean, expect="bidirectional").explained_by == ("heads-averaged",)
 
 
 def test_a_second_softmax_beside_a_sink_stays_possible():
