@@ -127,7 +127,11 @@ def _picture(request: Request, made: Run) -> None:
     sections.what_was_run(request, made, shown)
     sections.verdicts(shown)
     sections.all_heads(request, made, shown)
-    sections.one_head(made, shown)
-    sections.diagnostics(statistics(request, call.name, shown.sample))
+    # All that takes time is made before the next chart is sent: meanwhile the browser paints the heads.
+    enlarged = sections.head_figure(shown)
+    numbers = statistics(request, call.name, shown.sample)
+    panels = sections.diagnostic_figures(numbers)
+    sections.one_head(made, shown, enlarged)
+    sections.diagnostics(numbers, panels)
     if isinstance(request, ModelRequest):
         sections.answer(request)

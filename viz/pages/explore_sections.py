@@ -9,6 +9,7 @@ from attention_core.diagnostics import RowCheck
 from attention_core.pretrained import Switches
 from attention_core.runs import Agreement, Run, Token
 from viz.figures import (
+    Figure,
     FigureWords,
     entropy_and_top_weight,
     head_grid,
@@ -126,9 +127,30 @@ def all_heads(request: Request, made: Run, shown: CallView) -> None:
     st.caption(t("explore.not_explanations"))
 
 
-def one_head(made: Run, shown: CallView) -> None:
-    """One head enlarged, with a choice of stage and of colour scale, and as a table."""
+def head_figure(shown: CallView) -> Figure:
+    """The chosen head at the chosen stage."""
     clamp("head", 0, shown.heads - 1)
+    head, stage = int(str(get("head"))), str(get("stage"))
+    return head_heatmap(
+        getattr(shown, stage)[head],
+        stage=stage,
+        scale=str(get("colour")),
+        query_tokens=_labels(shown.query_tokens),
+        key_tokens=_labels(shown.key_tokens),
+        allowed=shown.allowed[head],
+        intended=shown.intended[head],
+        weights=shown.weights[head],
+        scores=shown.scores[head],
+        scaled=shown.scaled[head],
+        logits=shown.logits[head],
+        padded_queries=[token.padding for token in shown.query_tokens],
+        padded_keys=[token.padding for token in shown.key_tokens],
+        words=_words_of_maps(),
+    )
+
+
+def one_head(made: Run, shown: CallView, enlarged: Figure) -> None:
+    """One head enlarged, with a choice of stage and of colour scale, and as a table."""
     head = int(str(get("head")))
     st.header(t("explore.one_head", head=head))
     left, middle, right = st.columns([1, 2, 2])
@@ -149,24 +171,8 @@ def one_head(made: Run, shown: CallView) -> None:
     if remarks:
         st.caption(" · ".join(remarks))
     stage = str(get("stage"))
-    figure = head_heatmap(
-        getattr(shown, stage)[head],
-        stage=stage,
-        scale=str(get("colour")),
-        query_tokens=_labels(shown.query_tokens),
-        key_tokens=_labels(shown.key_tokens),
-        allowed=shown.allowed[head],
-        intended=shown.intended[head],
-        weights=shown.weights[head],
-        scores=shown.scores[head],
-        scaled=shown.scaled[head],
-        logits=shown.logits[head],
-        padded_queries=[token.padding for token in shown.query_tokens],
-        padded_keys=[token.padding for token in shown.key_tokens],
-        words=_words_of_maps(),
-    )
     st.plotly_chart(
-        figure, key=key("head_chart"), config=CHART, alt=t("explore.head_alt", head=head, stage=t(f"stage.{stage}"))
+        enlarged, key=key("head_chart"), config=CHART, alt=t("explore.head_alt", head=head, stage=t(f"stage.{stage}"))
     )
     if _opened("table"):
         rows = head_table(
@@ -179,17 +185,9 @@ def one_head(made: Run, shown: CallView) -> None:
         st.dataframe(rows, hide_index=True)
 
 
-def diagnostics(shown: Statistics) -> None:
-    """Variance of the scores against theory, what it does to softmax, and the numbers of each head."""
-    st.header(t("explore.diagnostics"))
-    gap, numbers, words = shown.gap, shown.numbers, figure_words()
-    if gap.known:
-        lesson = "explore.lesson_on" if shown.scaling_on else "explore.lesson_off"
-        text = t(lesson, raw=gap.raw, scaled=gap.scaled, top=gap.top_weight, saturated=gap.saturation)
-        (st.info if shown.scaling_on else st.warning)(text)
-    else:
-        st.info(t("explore.lesson_none"))
-    left, right = st.columns(2)
+def diagnostic_figures(shown: Statistics) -> dict[str, Figure]:
+    """The scores before softmax, and what softmax makes of them."""
+    numbers, words = shown.numbers, figure_words()
     variances = (numbers[name] for name in ("raw_variance", "raw_theory", "scaled_variance", "scaled_theory"))
     before = (
         variance_per_head(*variances, scaled_on=shown.scaling_on, words=words),
@@ -201,8 +199,22 @@ def diagnostics(shown: Statistics) -> None:
         ),
         saturation_per_head(numbers["saturation"], words=words),
     )
-    for column, name, figures in ((left, "scores", before), (right, "softmax", after)):
-        column.plotly_chart(stacked(figures), key=key(f"{name}_chart"), config=CHART, alt=t(f"explore.{name}_alt"))
+    return {"scores": stacked(before), "softmax": stacked(after)}
+
+
+def diagnostics(shown: Statistics, panels: dict[str, Figure]) -> None:
+    """Variance of the scores against theory, what it does to softmax, and the numbers of each head."""
+    st.header(t("explore.diagnostics"))
+    gap, numbers = shown.gap, shown.numbers
+    if gap.known:
+        lesson = "explore.lesson_on" if shown.scaling_on else "explore.lesson_off"
+        text = t(lesson, raw=gap.raw, scaled=gap.scaled, top=gap.top_weight, saturated=gap.saturation)
+        (st.info if shown.scaling_on else st.warning)(text)
+    else:
+        st.info(t("explore.lesson_none"))
+    left, right = st.columns(2)
+    for column, (name, figure) in zip((left, right), panels.items(), strict=True):
+        column.plotly_chart(figure, key=key(f"{name}_chart"), config=CHART, alt=t(f"explore.{name}_alt"))
     if gap.known:
         st.caption(t("explore.theory", gap=gap.gap, means=gap.means, covariance=gap.covariance, pairing=gap.pairing))
     if _opened("numbers"):
