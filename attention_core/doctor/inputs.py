@@ -149,6 +149,16 @@ def read_inputs(
     misfit = w is not None and tuple(w.shape) != shape and not averaged
     if a is not None:
         a = _fit_mask(a, shape)
+    for name, row in (("document_ids", ids), ("position_ids", positions)):
+        if row is not None and row.shape[1] not in shape[2:]:
+            raise ValueError(f"{name} needs one number per token, {shape[3]} in a row: got {row.shape[1]}")
+    if o is not None and v is not None:
+        numbers = shape[0] * shape[1] * shape[2] * v.shape[-1]
+        if o.dim() < 2 or o.numel() != numbers:
+            wanted = (*shape[:3], v.shape[-1])
+            raise ValueError(
+                f"output must hold (batch, heads, q_len, d_v) = {wanted}, or be merged from it: got {tuple(o.shape)}"
+            )
     return Given(
         shape=shape,
         weights=w,
@@ -384,8 +394,8 @@ def _rows(name: str, ids: Tensor | None) -> Tensor | None:
         return None
     if ids.dtype.is_floating_point or ids.dtype == torch.bool:
         raise TypeError(f"{name} must be integers: got {ids.dtype}")
-    if ids.dim() not in (1, 2):
-        raise ValueError(f"{name} must be (batch, len) or (len,): got shape {tuple(ids.shape)}")
+    if ids.dim() not in (1, 2) or not ids.numel():
+        raise ValueError(f"{name} must be (batch, len) or (len,), not empty: got shape {tuple(ids.shape)}")
     return ids.long().reshape(-1, ids.shape[-1])
 
 
