@@ -133,6 +133,9 @@ def _ways_of_fills(situation: Situation) -> Iterable[dict[str, Any]]:
     )
 
 
+NOTHING_ADDED = 0.05  # logits; bfloat16 weights give c to about 0.02
+
+
 def estimate_fill(situation: Situation, observed: Tensor) -> Outcome | None:
     """c from the weights of blocked cells against those of the allowed cells of their row; the best of all ways."""
     if observed.shape != torch.Size(situation.sizes):
@@ -153,6 +156,8 @@ def estimate_fill(situation: Situation, observed: Tensor) -> Outcome | None:
         usable = usable & (seen >= seen[usable].median())
         for how in ("replaced", "added"):
             c = float((implied if how == "replaced" else implied - logits)[usable].median())
+            if how == "added" and abs(c) < NOTHING_ADDED:
+                continue  # that is a mask missing, a fault of its own
             try:
                 outcome = fill_too_weak(situation, c=c, part=part, how=how)
             except CannotCommit:
