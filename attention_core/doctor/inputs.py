@@ -8,6 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from attention_core.doctor.fitting import check_fit, fit_mask, id_rows
+
 _FLOATS = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 _PAD = {"[PAD]", "<pad>", "<PAD>", "<|pad|>"}
 _SPECIAL = _PAD | {"[CLS]", "[SEP]", "[MASK]", "<s>", "</s>", "<mask>", "<|endoftext|>"}
@@ -131,8 +133,8 @@ def read_inputs(
             f"key and value need the same (batch, heads, k_len): got {tuple(k.shape[:3])} and {tuple(v.shape[:3])}"
         )
     query_labels, key_labels = read_tokens(tokens)
-    ids, positions = _rows("document_ids", to_tensor("document_ids", document_ids)), None
-    positions = _rows("position_ids", to_tensor("position_ids", position_ids))
+    ids, positions = id_rows("document_ids", to_tensor("document_ids", document_ids)), None
+    positions = id_rows("position_ids", to_tensor("position_ids", position_ids))
     size, side = read_lengths(to_tensor("lengths", lengths))
     samples = next((len(t) for t in (size, ids, positions) if t is not None), None)
     if samples is None and key_labels is not None:
@@ -148,17 +150,8 @@ def read_inputs(
         shape = _shape_of_masks(a, raw, samples, key_labels)
     misfit = w is not None and tuple(w.shape) != shape and not averaged
     if a is not None:
-        a = _fit_mask(a, shape)
-    for name, row in (("document_ids", ids), ("position_ids", positions)):
-        if row is not None and row.shape[1] not in shape[2:]:
-            raise ValueError(f"{name} needs one number per token, {shape[3]} in a row: got {row.shape[1]}")
-    if o is not None and v is not None:
-        numbers = shape[0] * shape[1] * shape[2] * v.shape[-1]
-        if o.dim() < 2 or o.numel() != numbers:
-            wanted = (*shape[:3], v.shape[-1])
-            raise ValueError(
-                f"output must hold (batch, heads, q_len, d_v) = {wanted}, or be merged from it: got {tuple(o.shape)}"
-            )
+        a = fit_mask(a, shape)
+    check_fit(shape, value=v, output=o, document_ids=ids, position_ids=positions)
     return Given(
         shape=shape,
         weights=w,
@@ -370,33 +363,6 @@ def _shape_of_masks(
     if q_len == 1 and labels is not None and labels.count == k_len:
         q_len = k_len
     return (max(batch, samples or 1), heads, max(q_len, 1), k_len)
-
-
-def _fit_mask(allowed: Tensor, shape: tuple[int, int, int, int]) -> Tensor:
-    if allowed.dtype != torch.bool:
-        raise TypeError(
-            f"allowed must be bool with True = may attend: got {allowed.dtype}; convert it, see masks.from_..., or "
-            "pass it as raw_mask"
-        )
-    try:
-        fits = allowed.dim() >= 2 and torch.broadcast_shapes(allowed.shape, shape) == shape
-    except RuntimeError:
-        fits = False
-    if not fits:
-        raise ValueError(
-            f"allowed must broadcast to (batch, heads, q_len, k_len) = {shape}: got {tuple(allowed.shape)}"
-        )
-    return allowed.reshape((1,) * (4 - allowed.dim()) + tuple(allowed.shape))
-
-
-def _rows(name: str, ids: Tensor | None) -> Tensor | None:
-    if ids is None:
-        return None
-    if ids.dtype.is_floating_point or ids.dtype == torch.bool:
-        raise TypeError(f"{name} must be integers: got {ids.dtype}")
-    if ids.dim() not in (1, 2) or not ids.numel():
-        raise ValueError(f"{name} must be (batch, len) or (len,), not empty: got shape {tuple(ids.shape)}")
-    return ids.long().reshape(-1, ids.shape[-1])
 
 
 def _kind(array: Any, values: np.ndarray) -> str:
