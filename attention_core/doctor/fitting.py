@@ -51,5 +51,6 @@ def check_fit(
         wanted = (*shape[:3], value.shape[-1])
         if output.dim() < 2 or output.numel() != shape[0] * shape[1] * shape[2] * value.shape[-1]:
             raise ValueError(
-                f"output must hold (batch, heads, q_len, d_v) = {wanted}, or be merged from it: got {tuple(output.shape)}"
+                f"output must hold (batch, heads, q_len, d_v) = {wanted}, or be merged from it: "
+                f"got {tuple(output.shape)}"
             )
