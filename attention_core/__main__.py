@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import math
 import runpy
 import sys
 import traceback
@@ -10,14 +9,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import torch
-from torch import Tensor
-
 from attention_core.capture import Recording, record
+from attention_core.compare import compare_cases
 from attention_core.doctor import Report, diagnose_recording
 from attention_core.exchange import FileRefused, load_arrays
 from attention_core.intake import Case, Intake, cases_of_recording, known_names, take_in
-from attention_core.testing import attention_tolerance
 
 CLEAN, WRONG, UNUSABLE = 0, 1, 2
 """Exit codes: nothing wrong (or equal), an error was found (or a difference), usage or a file that cannot be read."""
@@ -242,72 +238,15 @@ def _verdict_on(recording: Recording, parsed: argparse.Namespace) -> int:
 def _compare(parsed: argparse.Namespace) -> int:
     files = [_read(path) for path in (parsed.first, parsed.second)]
     found = compare_cases(files[0].cases, files[1].cases, tolerance=parsed.tolerance)
-    same = all(entry["same"] for entry in found)
+    same = all(entry.same for entry in found)
     if parsed.json:
-        _print_json({"files": [parsed.first, parsed.second], "same": same, "compared": found})
+        compared = [entry.to_dict() for entry in found]
+        _print_json({"files": [parsed.first, parsed.second], "same": same, "compared": compared})
     else:
         for entry in found:
-            print(f"{'same' if entry['same'] else 'differs'}: {entry['what']}: {entry['said']}")
-        print("the files agree" if same else f"{sum(not entry['same'] for entry in found)} of {len(found)} differ")
+            print(f"{'same' if entry.same else 'differs'}: {entry.what}: {entry.said}")
+        print("the files agree" if same else f"{sum(not entry.same for entry in found)} of {len(found)} differ")
     return CLEAN if same else WRONG
-
-
-def compare_cases(
-    first: Sequence[Case], second: Sequence[Case], *, tolerance: float | None = None
-) -> list[dict[str, Any]]:
-    """Compares two lists of calls in their order, array by array.
-
-    Returns:
-        One entry per array: ``what``, ``same``, ``said`` (a sentence), ``difference`` (largest, or None) and ``where``
-        (index of the worst cell, or None).
-
-    Raises:
-        ValueError: if they have no array in common.
-    """
-    found: list[dict[str, Any]] = []
-    if len(first) != len(second):
-        found.append(_entry("calls", False, f"{len(first)} and {len(second)}; the first {min(len(first), len(second))} "
-                            "are compared"))  # fmt: skip
-    common = 0
-    for one, other in zip(first, second, strict=False):
-        left, right = one.everything(), other.everything()
-        for role in dict.fromkeys([*left, *right]):
-            what = f"{one.name}: {role}" if one.name else role
-            if role in left and role in right:
-                common += 1
-                found.append(_compared(what, left[role], right[role], tolerance))
-            else:
-                found.append(_entry(what, False, f"in the {'first' if role in left else 'second'} file alone"))
-    if not common:
-        raise ValueError("two files must have an array of one kind to be compared: got none in common")
-    return found
-
-
-def _compared(what: str, one: Tensor, other: Tensor, tolerance: float | None) -> dict[str, Any]:
-    if one.shape != other.shape:
-        return _entry(what, False, f"shapes {tuple(one.shape)} and {tuple(other.shape)}")
-    floats = [t.dtype for t in (one, other) if t.dtype.is_floating_point]
-    a, b = one.double(), other.double()
-    differs = (a != b) & ~(a.isnan() & b.isnan())
-    gap = torch.where(differs, (a - b).abs().nan_to_num(nan=math.inf), 0.0)  # infinite where one alone is NaN
-    largest = float(gap.max()) if gap.numel() else 0.0
-    if tolerance is None:
-        finite = a[a.isfinite()]
-        size = float(finite.abs().max()) if finite.numel() else 0.0
-        tolerance = max(map(attention_tolerance, floats)) * max(1.0, size) if floats else 0.0
-    beyond = int((gap > tolerance).sum())
-    if not beyond:
-        return _entry(what, True, f"largest difference {largest:.3g} (tolerance {tolerance:.3g})", largest)
-    where = [int(n) for n in torch.unravel_index(gap.argmax(), gap.shape)]
-    cells = f"{beyond} of {gap.numel()} cells differ"
-    said = f"{cells}, by up to {largest:.3g} at {tuple(where)} (tolerance {tolerance:.3g})"
-    return _entry(what, False, said, largest if math.isfinite(largest) else None, where)
-
-
-def _entry(
-    what: str, same: bool, said: str, difference: float | None = None, where: list[int] | None = None
-) -> dict[str, Any]:
-    return {"what": what, "same": same, "said": said, "difference": difference, "where": where}
 
 
 if __name__ == "__main__":

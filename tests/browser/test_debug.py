@@ -32,7 +32,7 @@ def test_a_dropped_file_is_diagnosed_shown_and_taken_home(visit, leaking):
     page = visitor.page
     page.get_by_role("radio", name="File").click()
     visitor.settle()
-    page.locator("input[type=file]").set_input_files(path)
+    page.locator(".st-key-debug_upload input[type=file]").set_input_files(path)
     page.get_by_text("These names are not known and are left out: banana").wait_for()
     page.locator(".st-key-debug_expect input").click()
     page.get_by_role("option", name="causal: keys up to the query").click()
@@ -43,9 +43,10 @@ def test_a_dropped_file_is_diagnosed_shown_and_taken_home(visit, leaking):
 
     finding = page.locator(".st-key-debug_finding_error_1")
     assert "Future keys visible" in finding.inner_text()
-    for _ in range(2):
-        finding.get_by_role("button").click()
-        visitor.settle()
+    finding.get_by_role("button").click()
+    finding.get_by_text("At cell 0 of").first.wait_for()
+    visitor.settle()
+    finding.get_by_role("button").click()
     page.get_by_text("query 0, key 2").wait_for()
     cell = page.locator(".debug-cell").inner_text()
     assert "leak" in cell and f"weight {float(weights[0, 0, 0, 2]):.6g}" in cell
@@ -57,6 +58,40 @@ def test_a_dropped_file_is_diagnosed_shown_and_taken_home(visit, leaking):
     report = json.loads(started.value.path().read_text(encoding="utf-8"))
     assert report["ok"] is False and "causal-mask-missing" in report["explained_by"]
     assert [f["code"] for f in report["findings"] if f["severity"] == "error"] == ["explained", "future-visible"]
+
+
+def test_a_second_file_shows_where_the_two_differ(visit, leaking, tmp_path):
+    path, weights = leaking
+    other = weights.clone()
+    other[0, 0, 3, 2] += 0.25
+    with np.load(path) as arrays:
+        np.savez(tmp_path / "other.npz", allow_pickle=False, **{**arrays, "attn": other.numpy()})
+    (tmp_path / "broken.npz").write_bytes(b"PK")
+    visitor = visit("debug")
+    page = visitor.page
+    page.get_by_role("radio", name="File").click()
+    visitor.settle()
+    page.locator(".st-key-debug_upload input[type=file]").set_input_files(path)
+    page.get_by_text("These names are not known and are left out: banana").wait_for()
+    visitor.settle()
+    second = page.locator(".st-key-debug_compare_upload input[type=file]")
+    second.set_input_files(tmp_path / "broken.npz")
+    page.locator("[data-testid=stAlertContentError]").get_by_text("must be whole").wait_for()
+    np.testing.assert_array_equal(shown_in(visitor, "debug_chart"), weights[0, 0].numpy())
+
+    second.set_input_files(tmp_path / "other.npz")
+    page.get_by_text(
+        "The files differ in 1 of 4 comparisons. Largest difference: weights, 0.25 at (0, 0, 3, 2)."
+    ).wait_for()
+    page.get_by_text("1 of 49 cells differ, by up to 0.25 at query 3, key 2").wait_for()
+    np.testing.assert_array_equal(shown_in(visitor, "debug_compare_second_chart"), other[0, 0].numpy())
+    difference = shown_in(visitor, "debug_compare_difference_chart")
+    np.testing.assert_array_equal(difference, (other.double() - weights.double())[0, 0].float().numpy())
+
+
+def shown_in(visitor, key):
+    [shown] = [trace for trace in visitor.traces(key) if trace["type"] == "heatmap"]
+    return np.array(shown["z"], np.float32)
 
 
 def test_the_page_fits_a_narrow_screen_in_chinese(visit):

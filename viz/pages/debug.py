@@ -7,6 +7,7 @@ import streamlit as st
 
 from attention_core.exchange import Arrays, FileRefused
 from attention_core.intake import Intake
+from viz.pages import debug_compare
 from viz.pages import debug_controls as controls
 from viz.pages import debug_sections as sections
 from viz.pages import debug_state as state
@@ -36,11 +37,13 @@ def render() -> None:
         if found is None:
             return
         st.info(t("debug.kept"))
+        intake = None
     else:
         state.keep_last_good(found)
     sections.verdict(found)
     sections.findings_and_map(found)
     sections.masks(found)
+    debug_compare.section((origin, roles, axes), intake, found, (roles, axes))
     sections.tables(found)
     sections.downloads(found)
 

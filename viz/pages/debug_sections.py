@@ -31,7 +31,7 @@ from viz.text import TEXTS, language, t
 from viz.text.markdown import literal
 
 _SIGNS = {"error": "✕", "warning": "!", "info": "i", "ok": "✓"}
-_NO_TOKEN = "·"  # where nobody said which tokens they are
+NO_TOKEN = "·"  # where nobody said which tokens they are
 _FOLDED = 3  # infos beyond errors and warnings are folded from here on
 
 
@@ -157,8 +157,8 @@ def _map(found: Examined) -> None:
     query, key_ = state.focus()
     figure = head_heatmap(
         shown.values,
-        query_tokens=[token or _NO_TOKEN for token in shown.query_tokens],
-        key_tokens=[token or _NO_TOKEN for token in shown.key_tokens],
+        query_tokens=[token or NO_TOKEN for token in shown.query_tokens],
+        key_tokens=[token or NO_TOKEN for token in shown.key_tokens],
         allowed=shown.shown_applied,
         intended=shown.intended,
         padded_queries=shown.padded_queries,
@@ -182,7 +182,7 @@ def _index(name: str, size: int) -> None:
 def _cell(shown: CellView) -> None:
     """The chosen cell in words, and how many cells of this map are right."""
     query, key_ = int(get("query")), int(get("key"))
-    parts = [t("debug.cell", query=_named(query, shown.query_tokens), key=_named(key_, shown.key_tokens))]
+    parts = [t("debug.cell", query=named(query, shown.query_tokens), key=named(key_, shown.key_tokens))]
     if shown.verdicts is not None:
         code = VERDICTS[int(shown.verdicts[query, key_])]
         parts.append(f'<b class="debug-{code}">{escape(t(f"debug.verdict_{code}"))}</b>')
@@ -313,7 +313,8 @@ def _fault(name: str) -> str:
     return t("debug.both").join(map(t, keys)) if all(k in TEXTS for k in keys) else fault_title(name)
 
 
-def _named(index: int, tokens: tuple[str, ...]) -> str:
+def named(index: int, tokens: tuple[str, ...]) -> str:
+    """A position with its token."""
     return f"{index} {tokens[index]}".strip()
 
 

@@ -189,6 +189,17 @@ def keep_all_calls(subject: object, reports: RecordingReport) -> None:
     st.session_state[_CALLS] = (subject, reports)
 
 
+def remembered(name: str, asked: object) -> Any:
+    """What was kept under that name for the same question, else None."""
+    known = st.session_state.get(PREFIX + "kept_" + name)
+    return known[1] if known is not None and known[0] == asked else None
+
+
+def remember(name: str, asked: object, answer: object) -> None:
+    """Keeps an answer, one per name."""
+    st.session_state[PREFIX + "kept_" + name] = (asked, answer)
+
+
 def last_good() -> Examined | None:
     """The last thing that could be examined."""
     return st.session_state.get(_LAST_GOOD)

@@ -163,14 +163,15 @@ def _id_rows(text: str) -> list[list[int]]:
 
 def _check_size(case: Case, more: Mapping[str, Any]) -> None:
     """Refuses what the doctor would take long for, before anything as large is formed."""
-    got = max(_sizes(case), default=0)
+    got = max(sizes_of(case), default=0)
     if got <= MOST_CELLS:
         got = math.prod(case.shape(**more))  # a mask of one row per sample stands for a square
     if got > MOST_CELLS:
         raise DebugError("file", "too_many_cells", got=got, most=MOST_CELLS)
 
 
-def _sizes(case: Case) -> list[int]:
+def sizes_of(case: Case) -> list[int]:
+    """Cells of what is as large as the weights, the weights that would be formed among them."""
     sizes = [array.numel() for name, array in case.arrays.items() if name in ("weights", "raw_mask", "allowed")]
     query, key = case.arrays.get("query"), case.arrays.get("key")
     if query is not None and key is not None and query.dim() >= 2 and key.dim() >= 2:
@@ -185,7 +186,7 @@ def can_list_calls(intake: Intake, wish: Wish) -> bool:
     """Whether all calls of what was brought can be examined at once: a recording, not too large, meant in words."""
     if intake.recording is None or len(intake.cases) < 2 or wish.expect == "mask" or wish.scale is not None:
         return False
-    return sum(max(_sizes(case), default=0) for case in intake.cases) <= MOST_CELLS_OF_ALL
+    return sum(max(sizes_of(case), default=0) for case in intake.cases) <= MOST_CELLS_OF_ALL
 
 
 def all_calls(intake: Intake, wish: Wish) -> RecordingReport:
@@ -229,7 +230,7 @@ def cell_view(examined: Examined, sample: int, head: int) -> CellView:
     return CellView(
         values=values, kind=kind, intended=intended, applied=applied, applied_known=known,
         shown_applied=shown if intended is not None else None, verdicts=verdicts,
-        query_tokens=_labels(queries, sample, q_len), key_tokens=_labels(keys, sample, k_len),
+        query_tokens=labels_of(queries, sample, q_len), key_tokens=labels_of(keys, sample, k_len),
         padded_queries=_padded(found.padded_queries, sample, q_len),
         padded_keys=_padded(found.padded_keys, sample, k_len), counts=counts,
     )  # fmt: skip
@@ -250,7 +251,8 @@ def _verdicts(values: np.ndarray, intended: np.ndarray, applied: np.ndarray | No
     return verdicts
 
 
-def _labels(labels: Any, sample: int, length: int) -> tuple[str, ...]:
+def labels_of(labels: Any, sample: int, length: int) -> tuple[str, ...]:
+    """Tokens of one axis, "" each where there are none for it."""
     if labels is None or labels.count != length:
         return ("",) * length
     return labels.labels[min(sample, len(labels.labels) - 1)]

@@ -242,6 +242,84 @@ TEXTS: dict[str, tuple[str, str]] = {
     "debug.mask_seen": ("Mask that was applied, as the weights show it", "实际应用的掩码（由权重看出）"),
     "debug.mask_intended_alt": ("The mask that was meant, cell by cell", "本意的掩码，逐格显示"),
     "debug.mask_applied_alt": ("The mask that was applied, cell by cell", "实际应用的掩码，逐格显示"),
+    # Second file
+    "debug.compare": ("Compare with a second file", "与第二个文件比较"),
+    "debug.compare_file": ("Second file, at most {most} MB", "第二个文件，最大 {most} MB"),
+    "debug.compare_help": (
+        "The same arrays or recording of another run: another library, version or dtype. Arrays and calls are matched by kind and order.",
+        "另一次运行的同类数组或录制文件：不同的库、版本或 dtype。按种类和顺序匹配数组与调用。",
+    ),
+    "debug.comparing": ("Comparing", "正在比较"),
+    "debug.compare_unknown": (
+        "These names of the second file are not known and were left out: {names}.",
+        "第二个文件中的以下名称未知，已略去：{names}。",
+    ),
+    "debug.compare_same": (
+        "The two files agree. Arrays compared: {total}.",
+        "两个文件一致。比较的数组数：{total}。",
+    ),
+    "debug.compare_differ": (
+        "The files differ in {wrong} of {total} comparisons.",
+        "两个文件在 {total} 项比较中有 {wrong} 项不同。",
+    ),
+    "debug.compare_worst": (
+        "Largest difference: {what}, {largest} at ({place}).",
+        "最大差异：{what}，{largest}，位于（{place}）。",
+    ),
+    "debug.compare_map": (
+        "Sample {sample}, head {head}: {cells} of {total} cells differ, by up to {largest} at {where}.",
+        "样本 {sample}、头 {head}：{total} 个单元格中有 {cells} 个不同，最大相差 {largest}，位于{where}。",
+    ),
+    "debug.compare_map_same": (
+        "Sample {sample}, head {head}: no cell differs by more than rounding.",
+        "样本 {sample}、头 {head}：没有单元格的差异超过舍入误差。",
+    ),
+    "debug.compare_no_map": ("No difference map here. {reason}", "此处没有差异图。{reason}"),
+    "debug.compare_first": ("First", "第一个"),
+    "debug.compare_second": ("Second", "第二个"),
+    "debug.compare_difference": ("Second − first", "第二个 − 第一个"),
+    "debug.compare_word": ("difference", "差异"),
+    "debug.compare_first_alt": (
+        "Map of sample {sample}, head {head} in the first file",
+        "第一个文件中样本 {sample}、头 {head} 的图",
+    ),
+    "debug.compare_second_alt": (
+        "Map of sample {sample}, head {head} in the second file",
+        "第二个文件中样本 {sample}、头 {head} 的图",
+    ),
+    "debug.compare_difference_alt": (
+        "Second minus first, sample {sample}, head {head}, coloured around 0",
+        "第二个减第一个，样本 {sample}、头 {head}，以 0 为中心着色",
+    ),
+    "debug.compare_calls": ("number of calls", "调用次数"),
+    "debug.column_array": ("array", "数组"),
+    "debug.column_largest": ("largest difference", "最大差异"),
+    "debug.column_first_places": ("first places that differ", "最先出现差异的位置"),
+    "debug.outcome_same": ("same", "相同"),
+    "debug.outcome_differs": ("{cells} of {total} cells differ", "{total} 个单元格中有 {cells} 个不同"),
+    "debug.outcome_shape": ("shapes differ: {shape_0} and {shape_1}", "形状不同：{shape_0} 与 {shape_1}"),
+    "debug.outcome_first_alone": ("in the first file alone", "只在第一个文件中"),
+    "debug.outcome_second_alone": ("in the second file alone", "只在第二个文件中"),
+    "debug.outcome_calls": (
+        "{shape_0} and {shape_1}; those in both are compared",
+        "{shape_0} 与 {shape_1}；只比较两者都有的",
+    ),
+    "debug.error_compare_too_many": (
+        "All calls of both files may form at most {most:,} weights here: these would form {got:,}. Use python -m attention_core compare.",
+        "两个文件的全部调用在此最多生成 {most:,} 个权重：这些会生成 {got:,} 个。请使用 python -m attention_core compare。",
+    ),
+    "debug.error_compare_no_call": (
+        "The second file has no call with this number, it has {calls}. Choose an earlier call above.",
+        "第二个文件没有这一编号的调用，共有 {calls} 次。请在上方选择更早的调用。",
+    ),
+    "debug.error_compare_sizes": (
+        "Both maps must have one size: the first call is {first}, the second {second} (batch, heads, queries, keys).",
+        "两张图的大小必须相同：第一个调用为 {first}，第二个为 {second}（批、头、查询、键）。",
+    ),
+    "debug.error_compare_kinds": (
+        "One file shows weights here, the other a mask. Save the same arrays from both programs.",
+        "此处一个文件是权重，另一个是掩码。请从两个程序保存同样的数组。",
+    ),
     # Tables
     "debug.cells": ("All cells as a table", "以表格列出单元格"),
     "debug.cells_help": (
