@@ -99,7 +99,7 @@ def run_from_scratch(text: str | Sequence[str], config: ScratchConfig | None = N
         (batch, len, d_model) output of the last layer; ``agreement`` compares with torch's own attention.
 
     Raises:
-        ControlError: if a text has no tokens; ``control`` is "text".
+        ControlError: if a text has no tokens, ``control`` is "text"; if a drawn mask has another size, "mask.rows".
         TypeError: if a text is not a string.
     """
     config = ScratchConfig() if config is None else config
@@ -276,6 +276,7 @@ _BUILDERS: dict[str, Callable[[_Layout, MaskChoice], Tensor]] = {
     "prefix": _prefix,
     "packed": _packed,
     "packed+causal": _packed,
+    "custom": lambda layout, mask: mask.drawn(layout.length),
 }
 
 
@@ -365,7 +366,7 @@ def _compare(
         differences[name] = _largest(attend(identity), trace.weights, rows)
         head_outputs = attend(v).masked_fill(~rows[..., None], 0.0)
         reference_output = combine(head_outputs.to(call.query.dtype))
-        largest_logit = max(largest_logit, float(trace.scaled[rows].abs().max()))
+        largest_logit = max(largest_logit, float(trace.scaled.abs().masked_fill(~rows[..., None], 0.0).max()))
     weights_tolerance, output_tolerance = _tolerances(output.dtype, largest_logit)
     return Agreement(
         reference=REFERENCE,
@@ -388,7 +389,8 @@ def _tolerances(dtype: torch.dtype, largest_logit: float) -> tuple[float, float]
 
 
 def _largest(reference: Tensor, ours: Tensor, rows: Tensor) -> float:
-    return float((reference - ours).abs()[rows].max())
+    differences = (reference - ours).abs()[rows]
+    return float(differences.max()) if differences.numel() else 0.0  # no row may see anything
 
 
 def _at_least_float32(tensor: Tensor) -> Tensor:

@@ -8,6 +8,7 @@ from typing import Literal
 
 import torch
 
+from attention_core.drawn_masks import drawn, read_rows, size_of
 from attention_core.segmentation import TOKEN_RULES
 
 Parameter = int | str | bool
@@ -37,6 +38,7 @@ MASK_PARAMETERS: Mapping[str, Mapping[str, Parameter]] = MappingProxyType(
         "prefix": {"prefix": 3},
         "packed": {},
         "packed+causal": {},
+        "custom": {"rows": ""},
     }
 )
 """Mask kind -> its parameters with their defaults; see ``MaskChoice``."""
@@ -51,11 +53,13 @@ class ControlError(ValueError):
 
     Attributes:
         control: field of ``ScratchConfig``, "mask.NAME" for a parameter of the mask, or "text".
+        values: numbers of the message by name, for a page that says it in its own words.
     """
 
-    def __init__(self, control: str, message: str) -> None:
+    def __init__(self, control: str, message: str, **values: int) -> None:
         super().__init__(message)
         self.control = control
+        self.values = values
 
 
 @dataclass(frozen=True, init=False)
@@ -80,6 +84,7 @@ class MaskChoice:
         prefix          the first ``prefix`` tokens see each other, the rest is causal
         packed          each sentence on its own
         packed+causal   both
+        custom          drawn for texts of one length: ``rows`` of 1 or ■ and 0 or ⬚ with "/" between, no default
 
     Args:
         kind: a key of ``MASK_PARAMETERS``.
@@ -100,7 +105,10 @@ class MaskChoice:
             if name not in defaults:
                 known = ", ".join(defaults) or "no parameters"
                 raise ControlError(f"mask.{name}", f"a {kind} mask takes {known}: got {name}={value!r}")
-            _check_parameter(name, value, defaults[name])
+            if kind != "custom":
+                _check_parameter(name, value, defaults[name])
+        if kind == "custom":
+            parameters = {"rows": _rows(parameters.get("rows", ""))}
         object.__setattr__(self, "kind", kind)
         object.__setattr__(self, "parameters", tuple({**defaults, **parameters}.items()))
 
@@ -114,7 +122,36 @@ class MaskChoice:
     @property
     def causal(self) -> bool:
         """Whether this is a decoder's mask: no token sees a later one, except inside a prefix."""
+        if self.kind == "custom":
+            return not drawn(str(self["rows"])).triu(1).any()
         return "causal" in self.kind or self.kind == "prefix" or bool(dict(self.parameters).get("causal", False))
+
+    def drawn(self, length: int) -> torch.Tensor:
+        """The mask of kind "custom": (length, length) bool.
+
+        Raises:
+            ControlError: if the drawing is of another size.
+        """
+        rows = str(self["rows"])
+        if size_of(rows) != length:
+            size = size_of(rows)
+            raise ControlError(
+                "mask.rows",
+                f"a drawn mask needs a text of as many tokens: the mask is {size} x {size} and the text has {length} "
+                "tokens; edit the text or the mask",
+                size=size,
+                tokens=length,
+            )
+        return drawn(rows)
+
+
+def _rows(value: Parameter) -> str:
+    if not isinstance(value, str):
+        raise ControlError("mask.rows", f"mask rows must be a string: got {value!r}")
+    try:
+        return read_rows(value)
+    except ValueError as error:
+        raise ControlError("mask.rows", str(error)) from None
 
 
 def _check_parameter(name: str, value: Parameter, default: Parameter) -> None:

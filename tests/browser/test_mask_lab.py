@@ -1,10 +1,12 @@
 """The mask lab in a real browser: compose, click a cell, read the drawing and the code; nothing typed is lost."""
 
+import numpy as np
 import pytest
 
 from attention_core import masks
 from attention_core.mask_code import mask_code
-from attention_core.mask_parts import Causal, MaskRecipe, Padding
+from attention_core.mask_parts import Causal, MaskRecipe, Padding, Window
+from tests.browser.test_explore import GRID, grid
 
 pytestmark = pytest.mark.browser
 
@@ -73,8 +75,8 @@ def test_compose_paint_and_read(visit):
     wait_for_drawing(visitor, MaskRecipe(8, 8, parts, painted=((0, 5, 0),)))
 
     page.get_by_role("radio", name="flex_attention").click()
+    page.locator(".st-key-mask_lab_code code", has_text="def mask_mod(b, h, q_idx, kv_idx):").wait_for()
     visitor.settle()
-    assert "def mask_mod(b, h, q_idx, kv_idx):" in page.locator(".st-key-mask_lab_code code").inner_text()
     for part in ("parts=causal+padding", "lengths=6%2C+3", "cells=0.5.0", "convention=mask_mod"):
         assert part in page.url
 
@@ -99,6 +101,26 @@ def test_what_is_typed_outlives_a_visit_to_another_page(visit):
     visitor.settle()
     assert drawing(visitor) == before and before.startswith("⬚■■■⬚⬚⬚■")
     assert queries.input_value() == "5"
+
+
+@pytest.mark.usefixtures("minilm_folder")
+def test_a_mask_is_sent_to_explore_and_outlives_a_reload(visit):
+    visitor = open_lab(visit, "lang=en&parts=causal")
+    page = visitor.page
+    page.get_by_role("button", name="Sliding window", exact=True).click()
+    recipe = MaskRecipe(8, 8, (Causal(), Window(2, 0)))
+    wait_for_drawing(visitor, recipe)
+    page.get_by_role("button", name="Send to Explore").click()
+    allowed = np.broadcast_to(recipe.allowed()[0, 0].numpy(), (4, 8, 8))
+    for again in (False, True):
+        if again:
+            page.reload()
+        visitor.plot(GRID)
+        visitor.settle()
+        np.testing.assert_array_equal(grid(visitor) > 0, allowed)
+        assert page.get_by_role("combobox", name="Mask", exact=True).input_value() == "From the mask lab"
+        for part in ("/?", "mask=custom", "mask_rows=8.", "source=from-scratch", "lang=en"):
+            assert part in page.url
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -9,6 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attention_core.pretrained import Model
 from viz.pages import explore_state as state
+from viz.pages.explore_sent import offer_earlier_text
 from viz.pages.explore_state import clamp, get, key, put
 from viz.services.attention import SCRATCH, mask_settings
 from viz.services.examples import Example, examples
@@ -51,6 +52,7 @@ def text_input(places: Places) -> None:
             help=t("explore.text_help"),
             placeholder=t("explore.text_placeholder"),
         )
+        offer_earlier_text()
         places.mark("text", "tokens")
     with right:
         st.selectbox(
@@ -109,7 +111,7 @@ def scratch_controls(places: Places) -> None:
     st.select_slider(t("explore.d_k"), state.D_K, key=key("d_k"), help=t("explore.d_k_help"))
     places.mark("d_k")
     _scaling(places)
-    _select("mask", "explore.mask", state.SCRATCH_MASKS, "mask")
+    _select("mask", "explore.mask", state.scratch_masks(), "mask")
     for name in mask_settings(str(get("mask"))):
         _MASK_WIDGETS[name]()
     places.mark("mask")

@@ -27,9 +27,10 @@ def notes(made: Run, written: Typed) -> None:
 
 def refuse(error: Exception, places: Places, *, model: str, kept: bool) -> None:
     """Says why a request cannot be run, where the control is, and whether the picture below is an earlier one."""
-    control = str(getattr(error, "control", "")).partition(".")[0]
-    if f"refused.{control}" in TEXTS:
-        reason = t(f"refused.{control}", **values())
+    named = str(getattr(error, "control", ""))
+    control = named.partition(".")[0]
+    if f"refused.{named}" in TEXTS:
+        reason = t(f"refused.{named}", **{**values(), **getattr(error, "values", {})})
     else:
         reason = _model_reason(error, model)
     places.refuse(control, t("explore.refused" if kept else "explore.refused_bare", reason=reason))

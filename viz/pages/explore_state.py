@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from viz.services.sent_masks import packed_mask
+
 PREFIX = "explore_"
 LONGEST_LINK_TEXT = 1500
 _RESTORED = PREFIX + "restored"
@@ -102,6 +104,7 @@ SCRATCH_MASKS = (
     "packed",
     "packed+causal",
 )
+CUSTOM_MASK = "custom"  # offered only while there is one
 POSITIONS = ("none", "sinusoidal", "learned", "rotary", "alibi", "t5")
 TOKEN_RULES = ("words", "characters", "spaces")
 DTYPES = ("float64", "float32", "bfloat16", "float16")
@@ -144,7 +147,8 @@ SETTINGS: Mapping[str, Setting] = {
     "d_model": Setting(64, _one_of(D_MODEL), "scratch"),
     "d_v": Setting(0, whole(0, LONGEST), "scratch"),
     "kv_heads": Setting(0, whole(0, MOST_HEADS), "scratch"),
-    "mask": Setting("none", choice(*SCRATCH_MASKS), "scratch"),
+    "mask": Setting("none", choice(*SCRATCH_MASKS, CUSTOM_MASK), "scratch"),
+    "mask_rows": Setting("", packed_mask),
     "mask_window": Setting(3, whole(1, LONGEST), "scratch"),
     "mask_size": Setting(4, whole(1, LONGEST), "scratch"),
     "mask_step": Setting(2, whole(1, LONGEST), "scratch"),
@@ -198,6 +202,11 @@ def restore(*, text: str, source: str, sources: Sequence[str]) -> None:
     for name, setting in SETTINGS.items():
         value = st.session_state.get(key(name), setting.default)
         st.session_state[key(name)] = setting.default if value is None else value
+
+
+def scratch_masks() -> tuple[str, ...]:
+    """The masks to choose from; the one from the mask lab only while there is one."""
+    return (*SCRATCH_MASKS, CUSTOM_MASK) if get("mask_rows") else SCRATCH_MASKS
 
 
 def ignored() -> list[str]:
@@ -270,6 +279,9 @@ def _from_link() -> list[str]:
                 put(name, setting.parse(st.query_params[name]))
             except (ValueError, KeyError, OverflowError):
                 bad.append(name)
+    if st.session_state.get(key("mask")) == CUSTOM_MASK and not st.session_state.get(key("mask_rows")):
+        put("mask", SETTINGS["mask"].default)
+        bad.append("mask")
     return bad
 
 

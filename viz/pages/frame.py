@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ParamSpec
+from typing import NoReturn, ParamSpec
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
@@ -18,6 +18,7 @@ _ASSETS = Path(__file__).resolve().parents[2] / "assets"
 _LANGUAGE = "frame_language"  # state of the switch: a code
 _SHARED = "frame_language_shared"  # True once the link should carry the language
 _PARAMETER = "lang"
+_PAGES = "frame_pages"  # the pages of this run by name, for ``go``
 
 Parameters = ParamSpec("Parameters")
 
@@ -46,7 +47,7 @@ def show(pages: Sequence[Page]) -> None:
     prepare_process()
     follow_language(_language_of_session)
     _settle_language()
-    _keep([key for page in pages for key in page.keeps])
+    _keep([_LANGUAGE, *(key for page in pages for key in page.keeps)])  # ``go`` would forget the language too
     st.set_page_config(
         page_title=t("frame.name"),
         page_icon=str(_ASSETS / "icon.svg"),
@@ -55,15 +56,19 @@ def show(pages: Sequence[Page]) -> None:
     )
     st.html(_ASSETS / "styles" / "frame.css")
     home = next((page for page in pages if page.home), pages[0])
-    chosen = st.navigation(
-        [
-            st.Page(page.render, title=t(f"{page.name}.title"), url_path=page.name, default=page is home)
-            for page in pages
-        ],
-        position="top",
-    )
+    known = {
+        page.name: st.Page(page.render, title=t(f"{page.name}.title"), url_path=page.name, default=page is home)
+        for page in pages
+    }
+    st.session_state[_PAGES] = known
+    chosen = st.navigation(list(known.values()), position="top")
     _header()
     calm(chosen.run)()
+
+
+def go(name: str) -> NoReturn:
+    """Ends this run and opens another page of ``show``; the link starts anew there."""
+    st.switch_page(st.session_state[_PAGES][name])
 
 
 def calm(draw: Callable[Parameters, None]) -> Callable[Parameters, None]:

@@ -9,11 +9,13 @@ import streamlit as st
 from attention_core.mask_code import CONVENTIONS
 from attention_core.mask_parts import MaskRecipe, PartError
 from viz.figures.mask import MaskWords, mask_figure, reach_figure
+from viz.pages import explore_sent, frame
 from viz.pages import mask_lab_state as state
 from viz.pages.explore_sections import CHART
 from viz.pages.mask_lab_controls import controls
 from viz.pages.mask_lab_state import clamp, get, key
 from viz.services.mask_lab import Coverage, MaskView, compose, mask_view, reasons, snippets
+from viz.services.sent_masks import packed
 from viz.text import t, template
 from viz.text.markdown import literal
 
@@ -69,6 +71,7 @@ def _mask(recipe: MaskRecipe, sample: int, shown: MaskView) -> None:
         _painting(recipe)
     with right:
         _forms(shown)
+        _send(shown)
     _warnings(recipe, shown)
 
 
@@ -127,6 +130,21 @@ def _painting(recipe: MaskRecipe) -> None:
     if outside:
         remarks.append(t("mask_lab.painted_outside", count=outside))
     st.caption(" · ".join(remarks))
+
+
+def _send(shown: MaskView) -> None:
+    mask = packed(shown.allowed)
+    with st.container(key=key("sending"), horizontal=True, vertical_alignment="center", gap="small"):
+        pressed = st.button(
+            t("mask_lab.send"), key=key("send"), help=t("mask_lab.send_help"), disabled=mask is None,
+            icon=":material/send:",
+        )  # fmt: skip
+        if mask is None:
+            q_len, k_len = shown.allowed.shape
+            st.caption(t("mask_lab.send_not", q_len=q_len, k_len=k_len), width="stretch")
+    if pressed and mask is not None:
+        explore_sent.receive(mask)
+        frame.go("explore")
 
 
 def _forms(shown: MaskView) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 
+from attention_core.drawn_masks import unpack
 from attention_core.from_scratch import MaskChoice, ScratchConfig, run_from_scratch
 from attention_core.pretrained import Switches
 from attention_core.runs import Run
@@ -91,6 +92,8 @@ def mask_choice(mask: str, values: Mapping[str, Any]) -> MaskChoice:
     Raises:
         ControlError: if a parameter is out of range.
     """
+    if mask == "custom":
+        return MaskChoice(mask, rows=unpack(values["mask_rows"]))
     parameters = {name: values[setting] for name, setting in _MASK_PARAMETERS.get(mask, {}).items()}
     if mask == "causal+window":
         return MaskChoice("window", causal=True, **parameters)

@@ -105,6 +105,12 @@ TEXTS: dict[str, tuple[str, str]] = {
     "mask.prefix": ("Prefix", "前缀"),
     "mask.packed": ("Packed by sentence", "按句打包"),
     "mask.packed+causal": ("Packed by sentence, causal", "按句打包 + 因果"),
+    "mask.custom": ("From the mask lab", "来自掩码实验室"),
+    "explore.earlier_text": ("Bring back my text", "恢复我的文本"),
+    "explore.earlier_text_help": (
+        "The mask from the mask lab needed a text of its size, so an example took the place of what you typed.",
+        "来自掩码实验室的掩码需要同样长度的文本，因此示例替换了你输入的内容。",
+    ),
     "explore.mask_window": ("Window W: keys, the query's own included", "窗口 W：键的个数，含查询自身"),
     "explore.mask_size": ("Chunk size", "块大小"),
     "explore.mask_step": ("Step between keys", "键的间隔"),

@@ -47,6 +47,12 @@ TEXTS: dict[str, tuple[str, str]] = {
         "Choose a larger d_k or another position encoding.",
         "旋转位置编码成对旋转各维，因此 d_k 必须为偶数：现在 d_k 为 {d_k}。请选择更大的 d_k 或其他位置编码。",
     ),
+    "refused.mask.rows": (
+        "A mask from the mask lab needs a text as long as itself: the mask is {size} × {size} and the text has {tokens} tokens. "
+        "Edit the text, or send a mask of that size, or choose another mask.",
+        "来自掩码实验室的掩码要求文本与它一样长：掩码为 {size} × {size}，而文本有 {tokens} 个词元。"
+        "请修改文本、发送同样大小的掩码，或选择其他掩码。",
+    ),
     "refused.num_heads": (
         "The weights of all heads together must fit into memory: {heads} heads of d_k {d_k} at d_model {d_model} do not. "
         "Make one of them smaller.",

@@ -16,6 +16,16 @@ TEXTS: dict[str, tuple[str, str]] = {
         "The link holds values that cannot be used, left at their defaults: {names}",
         "链接中有无法使用的值，已改用默认值：{names}",
     ),
+    # To the explore page
+    "mask_lab.send": ("Send to Explore", "发送到探索页"),
+    "mask_lab.send_help": (
+        "Opens Explore with the from-scratch core and this mask on a text of as many tokens; of a batch, the sample shown.",
+        "打开探索页：用从零实现的核心，在同样多词元的文本上使用此掩码；若是批次，则取当前样本。",
+    ),
+    "mask_lab.send_not": (
+        "Explore needs as many queries as keys: got {q_len} queries and {k_len} keys. Make the two sizes equal to send it.",
+        "探索页要求查询数与键数相同：现在有 {q_len} 个查询、{k_len} 个键。请使两者相等后再发送。",
+    ),
     # Sizes
     "mask_lab.q_len": ("Queries", "查询数"),
     "mask_lab.q_len_help": ("q_len: rows of the mask, who looks.", "q_len：掩码的行，即谁在看。"),
