@@ -1,6 +1,5 @@
 """Explore: a text, all heads of a layer, one head in full, and what the switches do to it."""
 
-import time
 from pathlib import Path
 
 import streamlit as st
@@ -12,6 +11,7 @@ from viz.pages import explore_controls as controls
 from viz.pages import explore_messages as messages
 from viz.pages import explore_sections as sections
 from viz.pages import explore_state as state
+from viz.pages import explore_views as views
 from viz.pages.explore_state import bounded, clamp, get, key
 from viz.services.attention import (
     SCRATCH,
@@ -26,13 +26,12 @@ from viz.services.attention import (
 )
 from viz.services.examples import examples
 from viz.services.models import ModelError, loaded_model, model_is_here, model_names
-from viz.services.views import statistics, view
+from viz.services.views import view
 from viz.text import t
 
 _STYLES = Path(__file__).resolve().parents[2] / "assets" / "styles" / "explore.css"
 OPTION_WIDTH = 60  # of a sample in its chooser, in columns; more characters than that only where they are very narrow
 OPTION_CHARACTERS = 500
-_BREATH = 0.1  # seconds; the heads are painted 100 to 190 ms sooner for it, all else as much later
 _LAST_GOOD = state.PREFIX + "last_good"
 
 
@@ -128,14 +127,6 @@ def _picture(request: Request, made: Run) -> None:
     shown = view(request, call.name, bounded("sample", len(made.texts) - 1))
     sections.what_was_run(request, made, shown)
     sections.verdicts(shown)
-    sections.all_heads(request, made, shown)
-    # All that takes time is made before the next chart is sent, and a moment more is left: what arrives while the
-    # browser draws the heads is drawn in the same breath, and they are seen only after it.
-    enlarged = sections.head_figure(shown)
-    numbers = statistics(request, call.name, shown.sample)
-    panels = sections.diagnostic_figures(numbers)
-    time.sleep(_BREATH)
-    sections.one_head(made, shown, enlarged)
-    sections.diagnostics(numbers, panels)
+    views.draw(request, made, shown)
     if isinstance(request, ModelRequest):
         sections.answer(request)

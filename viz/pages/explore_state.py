@@ -87,6 +87,7 @@ def any_text(text: str) -> Value:
 STAGES = ("scores", "scaled", "logits", "weights")
 COLOURS = ("fixed", "row-max", "log")
 SCALINGS = ("default", "off", "custom")
+VIEWS = ("heads",)
 MODEL_MASKS = ("model", "none", "causal", "padding-ignored")
 SCRATCH_MASKS = (
     "none",
@@ -135,6 +136,7 @@ SETTINGS: Mapping[str, Setting] = {
     "head": Setting(0, whole(0, 127)),
     "stage": Setting("weights", choice(*STAGES)),
     "colour": Setting("fixed", choice(*COLOURS)),
+    "view": Setting("heads", choice(*VIEWS)),
     "scaling": Setting("default", choice(*SCALINGS), "both"),
     "factor": Setting(1.0, real(0.0, 64.0), "both"),
     "model_mask": Setting("model", choice(*MODEL_MASKS), "model"),

@@ -11,13 +11,24 @@ from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from types import MappingProxyType
 
-from viz.text import bug_zoo, debug, explore, explore_messages, faults, figures, findings, frame, mask_lab
+from viz.text import (
+    bug_zoo,
+    debug,
+    explore,
+    explore_messages,
+    explore_views,
+    faults,
+    figures,
+    findings,
+    frame,
+    mask_lab,
+)
 from viz.text.catalog import merged
 
 LANGUAGES: Mapping[str, str] = MappingProxyType({"en": "English", "zh": "简体中文"})
 DEFAULT_LANGUAGE = "en"
 
-_PAGES = (frame, explore, explore_messages, figures, mask_lab, bug_zoo, faults, debug, findings)
+_PAGES = (frame, explore, explore_messages, explore_views, figures, mask_lab, bug_zoo, faults, debug, findings)
 TEXTS: Mapping[str, tuple[str, str]] = MappingProxyType(merged({page.__name__: page.TEXTS for page in _PAGES}))
 
 _COLUMN = {code: column for column, code in enumerate(LANGUAGES)}
