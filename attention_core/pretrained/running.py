@@ -1,5 +1,6 @@
 """A loaded model: text in, a run out, with what the switches change and how far it is from the model's own maps."""
 
+import copy
 import math
 import os
 import threading
@@ -60,6 +61,7 @@ class Model:
         kind: "encoder" or "decoder".
         limit: most tokens that it can read, added ones included; None where there is no limit.
         width: size of its hidden states.
+        vocabulary: number of token ids that it has a vector for.
         parameters: number of weights.
     """
 
@@ -82,6 +84,7 @@ class Model:
         self._agreements: OrderedDict[tuple[object, ...], Agreement] = OrderedDict()
         self._agreements_guard = threading.Lock()
         self.limit = traits.limit
+        self.vocabulary = traits.vocabulary
         self.parameters = sum(p.numel() for p in module.parameters())
         probe = Recording()
         two = torch.zeros(1, 2, dtype=torch.int64)
@@ -166,6 +169,48 @@ class Model:
             answer=self._answer(output, batch.real),
             notes=batch.notes,
         )
+
+    def network(self, implementation: str = "eager") -> nn.Module:
+        """The model without our attention, for tests that change its inputs: a copy of its own with the same weights.
+
+        Args:
+            implementation: one of transformers' own, such as "eager" and "sdpa".
+
+        Returns:
+            The module of transformers, evaluating; its tensors are shared and frozen.
+
+        Raises:
+            ValueError: if the model does not have that implementation.
+        """
+        shared = [*self._twin.parameters(), *self._twin.buffers()]
+        network = copy.deepcopy(self._twin, {id(tensor): tensor for tensor in shared})
+        network.set_attn_implementation(implementation)
+        return network
+
+    def outputs(self, ids: Tensor, real: Tensor | None = None, *, switches: Switches | None = None) -> Tensor:
+        """Last hidden states of token ids under our attention; positions are counted over real tokens.
+
+        Args:
+            ids: (batch, len) int64.
+            real: (batch, len), True or 1 = real token; None: all are.
+            switches: what to change in the attention.
+
+        Returns:
+            (batch, len, width) float32.
+
+        Raises:
+            ValueError: if a switch names a head or layer that the model does not have.
+            BusyError: if no processor came free in two minutes.
+        """
+        switches = Switches() if switches is None else switches
+        self._check(switches)
+        real = torch.ones_like(ids, dtype=torch.bool) if real is None else real.bool()
+        inputs = {"input_ids": ids, "attention_mask": real.long()}
+        if self._traits.takes_positions:
+            inputs["position_ids"] = (real.long().cumsum(-1) - 1).clamp(min=0) + self._traits.first_position
+        output = self._forward(self._module, inputs, Recording(switches, real)).last_hidden_state
+        with torch.inference_mode(False):
+            return output.clone()
 
     def _inputs(self, batch: Batch) -> dict[str, Tensor]:
         inputs = {"input_ids": batch.ids, "attention_mask": batch.real.long()}

@@ -256,3 +256,37 @@ def test_forwards_are_bounded_and_a_full_house_says_so(minilm: Model, monkeypatc
     with pytest.raises(AttributeError):
         minilm._forward(minilm._module, wrong, None)
     assert minilm.run("hello", agreement=False).calls  # a failed forward gives its place back
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# for tests that change its inputs
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("implementation", ["eager", "sdpa"])
+def test_a_network_is_a_copy_with_the_same_weights_under_the_implementation_asked_for(minilm, implementation):
+    network, batch = minilm.network(implementation), minilm.read(["Rain fell on it.", "No"])
+    assert network.config._attn_implementation == implementation and not network.training
+    other = minilm.network("eager")
+    assert network is not other and network.config is not other.config
+    assert next(network.parameters()).data_ptr() == next(other.parameters()).data_ptr()
+    with torch.no_grad():
+        found = network(input_ids=batch.ids, attention_mask=batch.real.long()).last_hidden_state
+    ours = minilm.outputs(batch.ids, batch.real)
+    # another order of sums in the fast kernels
+    assert_close(found[batch.real], ours[batch.real], atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.model
+def test_outputs_of_ids_are_those_of_a_run_on_the_text(minilm):
+    texts = ["Rain fell on it.", "No"]
+    switches = Switches(mask="causal", temperature=1.5)
+    for side in ("left", "right"):
+        batch = minilm.read(texts, padding_side=side)
+        made = minilm.run(texts, padding_side=side, switches=switches, agreement=False)
+        assert_close(minilm.outputs(batch.ids, batch.real, switches=switches), made.output, atol=0, rtol=0)
+    alone = minilm.read(texts[0])
+    run = minilm.run(texts[0], agreement=False)
+    assert_close(minilm.outputs(alone.ids), run.output, atol=0, rtol=0)
+    with pytest.raises(ValueError, match="heads_off takes heads 0 to 11"):
+        minilm.outputs(alone.ids, switches=Switches(heads_off=frozenset({("encoder.0", 12)})))
