@@ -13,21 +13,38 @@ from attention_core.diagnostics.distribution import (
 )
 from attention_core.diagnostics.flow import merge_words, reach, reach_layers, rollout
 from attention_core.diagnostics.gradients import GradientNorms, gradient_norms
+from attention_core.diagnostics.patterns import (
+    LOCAL_DISTANCE,
+    PATTERNS,
+    HeadPatterns,
+    PatternCells,
+    TokenRoles,
+    head_patterns,
+    pattern_cells,
+    token_roles,
+)
 from attention_core.diagnostics.summary import HeadSummary, summarize
 from attention_core.diagnostics.variance import ScoreHistogram, ScoreVariance, score_histogram, score_variance
 
 __all__ = [
     "CHECK_CODES",
+    "LOCAL_DISTANCE",
+    "PATTERNS",
     "SATURATED",
     "GradientNorms",
+    "HeadPatterns",
     "HeadSummary",
+    "PatternCells",
     "RowCheck",
     "ScoreHistogram",
     "ScoreVariance",
+    "TokenRoles",
     "attention_entropy",
     "effective_keys",
     "gradient_norms",
+    "head_patterns",
     "merge_words",
+    "pattern_cells",
     "reach",
     "reach_layers",
     "normalized_entropy",
@@ -40,5 +57,6 @@ __all__ = [
     "score_variance",
     "softmax_jacobian_norm",
     "summarize",
+    "token_roles",
     "top_weight",
 ]
