@@ -4,9 +4,10 @@ from attention_core.pretrained.catalog import CATALOG, DEFAULT_MODEL, CatalogEnt
 from attention_core.pretrained.fetching import FetchError, cache_folder, fetch
 from attention_core.pretrained.loading import LoadError, is_available, load
 from attention_core.pretrained.running import BusyError, Model
-from attention_core.pretrained.switches import MASK_SWITCHES, Switches
+from attention_core.pretrained.switches import ABLATIONS, MASK_SWITCHES, Switches
 
 __all__ = [
+    "ABLATIONS",
     "CATALOG",
     "DEFAULT_MODEL",
     "MASK_SWITCHES",

@@ -8,7 +8,7 @@ model computes exactly what it was trained to, through our core.
 import contextvars
 import math
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,8 +18,11 @@ from torch import Tensor, nn
 
 from attention_core import masks
 from attention_core.attention import scaled_dot_product_attention
+from attention_core.drawn_masks import drawn, size_of
+from attention_core.pretrained.ablation import heads_off_in, without_heads
 from attention_core.pretrained.switches import Switches
 from attention_core.runs import Call, CallInputs, CallKind
+from attention_core.scratch_config import ControlError
 
 IMPLEMENTATION = "headscope"  # transformers reads meaning into names with "sdpa", "flash" or "flex" in them
 
@@ -48,6 +51,9 @@ class Recording:
     Attributes:
         switches: what to change.
         real: (batch, len) bool, True = a real token; None where nothing is padded.
+        variants: call name -> (batch, heads) bool, True = off in this row of the batch alone, beside the heads that the
+            switches turn off in every row.
+        keep: False records no inputs, for passes of which only the output counts.
         calls: in the order they ran.
         inputs: call name -> what it computed from.
         heads: call name -> number of query heads.
@@ -55,6 +61,8 @@ class Recording:
 
     switches: Switches = field(default_factory=Switches)
     real: Tensor | None = None
+    variants: Mapping[str, Tensor] = field(default_factory=dict)
+    keep: bool = True
     calls: list[Call] = field(default_factory=list)
     inputs: dict[str, CallInputs] = field(default_factory=dict)
     heads: dict[str, int] = field(default_factory=dict)
@@ -152,12 +160,16 @@ def attention(
     inputs = _switched(record, call, query, key, value, allowed, bias, sinks, scale, softcap, attention_mask)
     trace = inputs.trace(keep=("weights",))
     record.calls.append(call)
-    record.inputs[call.name] = inputs
+    if record.keep:
+        record.inputs[call.name] = inputs
     record.heads[call.name] = query.shape[-3]
-    output = trace.output
-    off = [head for name, head in record.switches.heads_off if name == call.name and head < query.shape[-3]]
-    if off:
-        output = output.index_fill(1, torch.tensor(sorted(off), device=output.device), 0.0)
+    off, variants = heads_off_in(record.switches, call.name, query.shape[-3]), record.variants.get(call.name)
+    if variants is not None:
+        off = variants if off is None else variants | off
+    output = without_heads(
+        trace.output, off, ablation=record.switches.ablation, real=_real_queries(record, q_len),
+        looks_back=call.kind == "decoder",
+    )  # fmt: skip
     return output.transpose(1, 2).contiguous(), _weights(trace.weights)
 
 
@@ -264,6 +276,8 @@ def _switched_mask(
         allowed = torch.ones_like(allowed)
     elif switches.mask == "padding-ignored":
         allowed = _without_padding(record, call, q_len, k_len, allowed, mask_as_given)
+    elif switches.mask == "custom" and call.kind != "cross":
+        allowed = _drawn_mask(record, call, q_len, k_len, allowed)
     elif switches.mask == "causal":
         allowed = allowed & masks.causal(q_len, k_len).to(allowed.device)
     if switches.window is not None:
@@ -271,6 +285,30 @@ def _switched_mask(
         window = masks.sliding_window(q_len, k_len, left=switches.window - 1, right=right)
         allowed = allowed & window.to(allowed.device)
     return allowed
+
+
+def _real_queries(record: Recording, q_len: int) -> Tensor | None:
+    """(batch, q_len) bool where the padding is that of the queries."""
+    return record.real if record.real is not None and record.real.shape[-1] == q_len else None
+
+
+def _drawn_mask(record: Recording, call: Call, q_len: int, k_len: int, allowed: Tensor) -> Tensor:
+    """The drawn mask, for texts of its own length alone: there is no telling what it means for others."""
+    rows = record.switches.mask_rows
+    assert rows is not None  # goes with the mask "custom"
+    size = size_of(rows)
+    real = _real_queries(record, q_len)
+    lengths = [] if real is None else real.sum(dim=-1).tolist()
+    other = next((length for length in (*lengths, q_len, k_len) if length != size), None)
+    if other is not None:
+        raise ControlError(
+            "mask.rows",
+            f"a drawn mask needs a text of its own length: it has {size} rows, and {call.name} has {other} tokens "
+            "(those that the tokenizer adds included); draw it at that size, or change the text",
+            size=size,
+            tokens=other,
+        )
+    return drawn(rows).to(allowed.device).expand_as(allowed)
 
 
 def _without_padding(
