@@ -10,6 +10,7 @@ from viz.figures.diagnostics import entropy_and_top_weight, saturation_per_head,
 from viz.figures.grid import head_grid
 from viz.figures.head import head_heatmap
 from viz.figures.stack import stacked
+from viz.figures.standalone import standalone_html
 from viz.figures.tables import head_table, matrix_table, received_by, sent_by
 from viz.figures.words import FigureWords
 
@@ -26,5 +27,6 @@ __all__ = [
     "score_histogram",
     "sent_by",
     "stacked",
+    "standalone_html",
     "variance_per_head",
 ]

@@ -11,7 +11,8 @@ from attention_core.doctor import Finding
 from viz.figures import FigureWords, head_heatmap
 from viz.figures.level import levelled
 from viz.pages.bug_zoo_state import key
-from viz.pages.explore_sections import CHART, figure_words
+from viz.pages.charts import CHART
+from viz.pages.explore_sections import figure_words
 from viz.services.bug_zoo import D_K, HEADS, MOST_TOKENS, SLOTS, WINDOW, Exhibit, family, verdict
 from viz.text import DEFAULT_LANGUAGE, TEXTS, language, t
 from viz.text.markdown import literal

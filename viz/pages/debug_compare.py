@@ -14,9 +14,10 @@ from attention_core.intake import Intake
 from viz.figures import head_heatmap
 from viz.figures.level import levelled
 from viz.pages import debug_state as state
+from viz.pages.charts import CHART
 from viz.pages.debug_sections import NO_TOKEN, named
 from viz.pages.debug_state import get, key
-from viz.pages.explore_sections import CHART, figure_words
+from viz.pages.explore_sections import figure_words
 from viz.services.debug import CellView, DebugError, Examined
 from viz.services.debug_compare import Comparison, Line, MapPair, compare, examine_second, map_pair
 from viz.services.debug_files import ENDINGS, MOST_MEGABYTES, cases, read_file, shapes_said

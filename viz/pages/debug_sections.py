@@ -11,8 +11,9 @@ from viz.figures import head_heatmap
 from viz.figures.focus import framed
 from viz.figures.mask import mask_figure
 from viz.pages import debug_state as state
+from viz.pages.charts import CHART
 from viz.pages.debug_state import clamp, get, key
-from viz.pages.explore_sections import CHART, figure_words
+from viz.pages.explore_sections import figure_words
 from viz.pages.mask_lab import mask_words
 from viz.services.debug import (
     MOST_ROWS,

@@ -7,10 +7,12 @@ import streamlit as st
 from attention_core.pretrained import Model
 from attention_core.runs import Run
 from viz.figures.labels import visible
+from viz.pages import charts
 from viz.pages import explore_controls as controls
 from viz.pages import explore_messages as messages
 from viz.pages import explore_sections as sections
 from viz.pages import explore_state as state
+from viz.pages import explore_take_away as take_away
 from viz.pages import explore_views as views
 from viz.pages.explore_state import bounded, clamp, get, key
 from viz.services.attention import (
@@ -127,6 +129,8 @@ def _picture(request: Request, made: Run) -> None:
     shown = view(request, call.name, bounded("sample", len(made.texts) - 1))
     sections.what_was_run(request, made, shown)
     sections.verdicts(shown)
+    charts.start(remember=take_away.opened())
     views.draw(request, made, shown)
     if isinstance(request, ModelRequest):
         sections.answer(request)
+    take_away.draw(request, shown, sections.run_lines(request, made, shown))

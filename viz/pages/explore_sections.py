@@ -22,43 +22,19 @@ from viz.figures import (
 )
 from viz.figures.tables import label
 from viz.pages import explore_state as state
+from viz.pages.charts import chart
 from viz.pages.explore_controls import head_title
 from viz.pages.explore_state import clamp, get, key, put
 from viz.services.attention import ModelRequest, Request, embedding_cosines, revision
 from viz.services.views import CallView, Statistics
 from viz.text import DEFAULT_LANGUAGE, language, t, template
 
-CHART = {
-    "displaylogo": False,
-    "modeBarButtonsToRemove": ["sendChartToCloud", "lasso2d", "select2d", "autoScale2d"],
-    "toImageButtonOptions": {"format": "svg", "filename": "headscope", "scale": 2},
-}
 _SIGNS = {"passed": "✓", "failed": "✕", "info": "i", "not possible": "–"}
 
 
 def what_was_run(request: Request, made: Run, shown: CallView) -> None:
     """One line: source, layer, sizes; how it differs from the model; how far it is from a reference."""
-    if isinstance(request, ModelRequest):
-        line = t(
-            "explore.run_model",
-            source=made.source,
-            layer=shown.call.layer,
-            last=len(made.calls) - 1,
-            heads=shown.heads,
-            tokens=len(shown.query_tokens),
-            device="CPU",
-        )
-    else:
-        line = t(
-            "explore.run_scratch",
-            heads=shown.heads,
-            d_model=request.config.d_model,
-            d_k=shown.d_k,
-            d_v=shown.d_v,
-            tokens=len(shown.query_tokens),
-            seed=request.config.seed,
-            dtype=request.config.dtype,
-        )
+    line = _run_line(request, made, shown)
     parts = [f'<span class="run-line">{escape(line)}</span>']
     if any(note.code == "random_weights" for note in made.notes):
         parts.append(f'<span class="run-tag">{escape(t("explore.random_weights"))}</span>')
@@ -71,6 +47,37 @@ def what_was_run(request: Request, made: Run, shown: CallView) -> None:
     if made.agreement is not None:
         other = "explore.agreement_model" if isinstance(request, ModelRequest) else "explore.agreement_scratch"
         _agreement(made.agreement, other)
+
+
+def run_lines(request: Request, made: Run, shown: CallView) -> tuple[str, ...]:
+    """What was run, and how it differs from the model, as plain lines."""
+    lines = [_run_line(request, made, shown)]
+    if isinstance(request, ModelRequest) and not request.switches.neutral:
+        lines.append(_differences(request.switches))
+    return (*lines, made.texts[shown.sample])
+
+
+def _run_line(request: Request, made: Run, shown: CallView) -> str:
+    if isinstance(request, ModelRequest):
+        return t(
+            "explore.run_model",
+            source=made.source,
+            layer=shown.call.layer,
+            last=len(made.calls) - 1,
+            heads=shown.heads,
+            tokens=len(shown.query_tokens),
+            device="CPU",
+        )
+    return t(
+        "explore.run_scratch",
+        heads=shown.heads,
+        d_model=request.config.d_model,
+        d_k=shown.d_k,
+        d_v=shown.d_v,
+        tokens=len(shown.query_tokens),
+        seed=request.config.seed,
+        dtype=request.config.dtype,
+    )
 
 
 def _agreement(agreement: Agreement, key_of_text: str) -> None:
@@ -116,10 +123,10 @@ def all_heads(request: Request, made: Run, shown: CallView) -> None:
         revision=revision(request, shown.call.name, shown.sample),
     )
     with st.container(key=key("grid")):
-        st.plotly_chart(
+        chart(
             figure,
             key=key("grid_chart"),
-            config=CHART,
+            title=t("explore.grid"),
             alt=t("explore.grid_alt", heads=shown.heads),
             on_select=_open_clicked_head,
             selection_mode="points",
@@ -171,9 +178,10 @@ def one_head(made: Run, shown: CallView, enlarged: Figure) -> None:
     if remarks:
         st.caption(" · ".join(remarks))
     stage = str(get("stage"))
-    st.plotly_chart(
-        enlarged, key=key("head_chart"), config=CHART, alt=t("explore.head_alt", head=head, stage=t(f"stage.{stage}"))
-    )
+    chart(
+        enlarged, key=key("head_chart"), title=t("explore.one_head", head=head) + ": " + t(f"stage.{stage}"),
+        alt=t("explore.head_alt", head=head, stage=t(f"stage.{stage}")),
+    )  # fmt: skip
     if _opened("table"):
         rows = head_table(
             shown.weights[head],
@@ -214,7 +222,13 @@ def diagnostics(shown: Statistics, panels: dict[str, Figure]) -> None:
         st.info(t("explore.lesson_none"))
     left, right = st.columns(2)
     for column, (name, figure) in zip((left, right), panels.items(), strict=True):
-        column.plotly_chart(figure, key=key(f"{name}_chart"), config=CHART, alt=t(f"explore.{name}_alt"))
+        chart(
+            figure,
+            place=column,
+            key=key(f"{name}_chart"),
+            title=t(f"explore.{name}_title"),
+            alt=t(f"explore.{name}_alt"),
+        )
     if gap.known:
         st.caption(t("explore.theory", gap=gap.gap, means=gap.means, covariance=gap.covariance, pairing=gap.pairing))
     if _opened("numbers"):

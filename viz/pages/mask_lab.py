@@ -11,7 +11,7 @@ from attention_core.mask_parts import MaskRecipe, PartError
 from viz.figures.mask import MaskWords, mask_figure, reach_figure
 from viz.pages import explore_sent, frame
 from viz.pages import mask_lab_state as state
-from viz.pages.explore_sections import CHART
+from viz.pages.charts import CHART
 from viz.pages.mask_lab_controls import controls
 from viz.pages.mask_lab_state import clamp, get, key
 from viz.services.mask_lab import Coverage, MaskView, compose, mask_view, reasons, snippets

@@ -16,6 +16,7 @@ from viz.text import (
     debug,
     explore,
     explore_messages,
+    explore_take_away,
     explore_views,
     faults,
     figures,
@@ -28,7 +29,19 @@ from viz.text.catalog import merged
 LANGUAGES: Mapping[str, str] = MappingProxyType({"en": "English", "zh": "简体中文"})
 DEFAULT_LANGUAGE = "en"
 
-_PAGES = (frame, explore, explore_messages, explore_views, figures, mask_lab, bug_zoo, faults, debug, findings)
+_PAGES = (
+    frame,
+    explore,
+    explore_messages,
+    explore_take_away,
+    explore_views,
+    figures,
+    mask_lab,
+    bug_zoo,
+    faults,
+    debug,
+    findings,
+)
 TEXTS: Mapping[str, tuple[str, str]] = MappingProxyType(merged({page.__name__: page.TEXTS for page in _PAGES}))
 
 _COLUMN = {code: column for column, code in enumerate(LANGUAGES)}

@@ -331,6 +331,8 @@ TEXTS: dict[str, tuple[str, str]] = {
         "理论值是各维 Var(q) × Var(k) 之和，假设 q 与 k 独立且均值为零：两个方差都为 1 时等于 d_k。平均而言，实测 − 理论 = {gap:.3g}："
         "其中 {means:.3g} 来自非零均值，{covariance:.3g} 来自各维共变，{pairing:.3g} 来自查询与键的配对。",
     ),
+    "explore.scores_title": ("Scores before softmax", "softmax 之前的分数"),
+    "explore.softmax_title": ("What softmax makes of them", "softmax 的结果"),
     "explore.scores_alt": (
         "Variance of raw and scaled scores per head, measured and expected, and the distribution of the allowed scores "
         "before and after scaling. The numbers stand in the table below.",

@@ -1,0 +1,39 @@
+"""The foot of the explore page: what can be taken along."""
+
+TEXTS: dict[str, tuple[str, str]] = {
+    "take.title": ("Take it away", "带走结果"),
+    "take.open": ("Pictures, numbers and code", "图片、数据与代码"),
+    "take.open_help": (
+        "Every chart of this page as PNG, SVG or a page of its own; the numbers of the layer; the Python lines that "
+        "compute and draw the same.",
+        "将本页每张图存为 PNG、SVG 或独立网页；导出本层的数据；以及计算并绘制同样结果的 Python 代码。",
+    ),
+    "take.pictures": ("Pictures", "图片"),
+    "take.pictures_note": (
+        "PNG and SVG are made in this browser. HTML is one file of about 5 MB that opens without a network.",
+        "PNG 和 SVG 在浏览器中生成。HTML 是一个约 5 MB 的独立文件，无需网络即可打开。",
+    ),
+    "take.no_pictures": (
+        "This view has no chart to take along; its numbers and code are below.",
+        "此视图没有可带走的图表；数据和代码见下方。",
+    ),
+    "take.html": ("HTML", "HTML"),
+    "take.numbers": ("Numbers", "数据"),
+    "take.numbers_note": (
+        "Layer {layer}: tokens, both masks, settings and versions go along. NPZ and JSON hold all {heads} heads at every "
+        "stage, CSV one line per cell of head {head}.",
+        "第 {layer} 层：词元、两种掩码、设置和版本一并导出。NPZ 和 JSON 含全部 {heads} 个头的每个阶段，CSV 为第 {head} 个头，每个单元格一行。",
+    ),
+    "take.npz": ("NPZ, all heads", "NPZ（所有头）"),
+    "take.csv": ("CSV, head {head}", "CSV（头 {head}）"),
+    "take.json": ("JSON, all heads", "JSON（所有头）"),
+    "take.python": ("As Python", "Python 代码"),
+    "take.python_note": (
+        "Runs in a notebook from the folder of this project and gives the same numbers.",
+        "在本项目目录下的 notebook 中运行，得到相同的数值。",
+    ),
+    "take.link": (
+        "The address of this page holds the text, the switches and the view: whoever opens it sees the same.",
+        "本页地址包含文本、开关和视图：任何人打开都会看到相同的内容。",
+    ),
+}
