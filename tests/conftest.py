@@ -10,6 +10,7 @@ import torch
 
 from attention_core.pretrained import DEFAULT_MODEL, FetchError, Model, fetch, load
 
+SMOLLM2 = "SmolLM2-135M-Instruct"
 WORDS = "the cat sat on a mat and looked at my dog who was there in old red hat".split()
 
 
@@ -29,14 +30,34 @@ def minilm(minilm_folder: Path) -> Model:
 
 
 @pytest.fixture(scope="session")
+def smollm2_folder() -> Path:
+    """Folder of the small decoder, fetched and converted the way users do it; a test that needs it fails without."""
+    try:
+        return fetch(SMOLLM2)
+    except FetchError as error:
+        return pytest.fail(f"this test needs {SMOLLM2}: {error}; python -m attention_core.pretrained fetch {SMOLLM2}")
+
+
+@pytest.fixture(scope="session")
+def smollm2(smollm2_folder: Path) -> Model:
+    """The small decoder (30 layers, 9 heads, 3 key/value heads), loaded once."""
+    return load(SMOLLM2)
+
+
+@pytest.fixture(scope="session")
 def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
-    """Makes a folder with a tiny random model of a real family and a tokenizer of whole words beside it."""
+    """Makes a folder with a tiny random model and a tokenizer of whole words beside it.
+
+    ``family`` is one of transformers ("GPT2": the model without a head) or a class of it ("GPT2LMHeadModel").
+    """
 
     def make(family: str, *, specials: bool = False, **sizes: Any) -> Path:
         import transformers
 
-        config = getattr(transformers, f"{family}Config")(vocab_size=len(WORDS) + 5, pad_token_id=0, **sizes)
-        model = transformers.AutoModel.from_config(config).eval()
+        kind = getattr(transformers, family, None)
+        config_kind = getattr(transformers, f"{family}Config") if kind is None else kind.config_class
+        config = config_kind(vocab_size=len(WORDS) + 5, pad_token_id=0, **sizes)
+        model = (transformers.AutoModel.from_config(config) if kind is None else kind(config)).eval()
         generator = torch.Generator().manual_seed(7)
         with torch.no_grad():
             for parameter in model.parameters():

@@ -13,6 +13,7 @@ import torch
 from attention_core.pretrained import fetching
 from attention_core.pretrained.backend import IMPLEMENTATION, register
 from attention_core.pretrained.catalog import DEFAULT_MODEL, CatalogEntry, find_entry, known_names
+from attention_core.pretrained.heads import AUTO_CLASSES, Head, Task, body_of, task_of
 from attention_core.pretrained.running import Model, Traits
 from attention_core.pretrained.tokens import TextReader
 
@@ -131,9 +132,11 @@ def _from_catalog(entry: CatalogEntry) -> Model:
 def _build(source: str, name: str, entry: CatalogEntry | None) -> Model:
     with _one_at_a_time:
         register()
-        module = _load_module(source, name)
+        whole, task = _load_module(source, name)
+        module = body_of(whole)
         reader = _load_reader(source, name, module.config)
         twin = _eager_twin(module)
+        head = Head(whole) if task != "none" else None
     try:
         model = Model(
             name=name,
@@ -142,6 +145,9 @@ def _build(source: str, name: str, entry: CatalogEntry | None) -> Model:
             twin=twin,
             reader=reader,
             traits=_traits(module, reader, source, entry),
+            whole=whole,
+            head=head,
+            task=task,
         )
     except (ValueError, TypeError, KeyError, AttributeError, NotImplementedError) as error:
         raise LoadError(
@@ -155,9 +161,9 @@ def _build(source: str, name: str, entry: CatalogEntry | None) -> Model:
     return model
 
 
-def _load_module(source: str, name: str) -> Any:
-    from safetensors import SafetensorError
-    from transformers import AutoConfig, AutoModel
+def _load_module(source: str, name: str) -> tuple[Any, Task]:
+    """The model of a folder or hub id with its head where its files have one, and what it answers with."""
+    from transformers import AutoConfig
 
     try:
         config = copy.deepcopy(AutoConfig.from_pretrained(source, trust_remote_code=False, cache_dir=_hub_cache()))
@@ -169,10 +175,33 @@ def _load_module(source: str, name: str) -> Any:
         )
     config.output_attentions = False  # else every run collects them, with hooks that stay
     config.use_cache = False
+    task = task_of(config)
+    module, missing = _from_files(source, name, config, task)
+    body = f"{module.base_model_prefix}."
+    if task != "none" and missing and not any(key.startswith(body) for key in missing):  # it has no head after all
+        task = "none"
+        module, missing = _from_files(source, name, config, task)
+    if missing:
+        first = missing[0].removeprefix(body)
+        raise LoadError(
+            "incomplete",
+            name,
+            f"every weight of {name} must be in its files: {len(missing)} are missing, first {first}",
+        )
+    if getattr(module, "main_input_name", "input_ids") != "input_ids":
+        raise LoadError("unsupported", name, f"a model must read text: {name} reads {module.main_input_name}")
+    return module.eval().requires_grad_(False), task
+
+
+def _from_files(source: str, name: str, config: Any, task: Task) -> tuple[Any, list[str]]:
+    """A model as the class of its task, and the names of the weights that its files lack."""
+    import transformers
+    from safetensors import SafetensorError
+
     try:
-        module, told = AutoModel.from_pretrained(
+        module, told = getattr(transformers, AUTO_CLASSES[task]).from_pretrained(
             source,
-            config=config,
+            config=copy.deepcopy(config),
             attn_implementation=IMPLEMENTATION,
             dtype=torch.float32,
             use_safetensors=True,
@@ -199,16 +228,7 @@ def _load_module(source: str, name: str) -> Any:
         raise LoadError(
             "unsupported", name, f"transformers must know how to run {name}: {_first_line(error)}"
         ) from error
-    missing = sorted(key for key in told["missing_keys"] if not key.startswith("pooler."))
-    if missing:
-        raise LoadError(
-            "incomplete",
-            name,
-            f"every weight of {name} must be in its files: {len(missing)} are missing, first {missing[0]}",
-        )
-    if getattr(module, "main_input_name", "input_ids") != "input_ids":
-        raise LoadError("unsupported", name, f"a model must read text: {name} reads {module.main_input_name}")
-    return module.eval().requires_grad_(False)
+    return module, sorted(key for key in told["missing_keys"] if not key.startswith("pooler."))
 
 
 def _eager_twin(module: Any) -> Any:

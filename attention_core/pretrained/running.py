@@ -5,7 +5,8 @@ import math
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,7 @@ from torch import Tensor, nn
 
 from attention_core.pretrained.backend import Recording, recording
 from attention_core.pretrained.catalog import CatalogEntry
+from attention_core.pretrained.heads import Head, Task
 from attention_core.pretrained.switches import Switches
 from attention_core.pretrained.tokens import Batch, PaddingSide, TextReader
 from attention_core.runs import Agreement, Answer, Call, CallInputs, CallKind, Run
@@ -59,6 +61,7 @@ class Model:
         calls: the attention calls of one forward pass, in order.
         heads: call name -> number of query heads.
         kind: "encoder" or "decoder".
+        task: what it answers with: "next-token", "fill-mask" or "seq2seq" (these have a ``head``), "embedding", "none".
         limit: most tokens that it can read, added ones included; None where there is no limit.
         width: size of its hidden states.
         vocabulary: number of token ids that it has a vector for.
@@ -74,6 +77,9 @@ class Model:
         twin: Any,
         reader: TextReader,
         traits: Traits,
+        whole: Any = None,
+        head: Head | None = None,
+        task: Task = "none",
     ) -> None:
         self.name = name
         self.entry = entry
@@ -81,6 +87,7 @@ class Model:
         self._twin = twin
         self._reader = reader
         self._traits = traits
+        self._whole = module if whole is None else whole
         self._agreements: OrderedDict[tuple[object, ...], Agreement] = OrderedDict()
         self._agreements_guard = threading.Lock()
         self.limit = traits.limit
@@ -93,6 +100,45 @@ class Model:
         self.calls: tuple[Call, ...] = tuple(probe.calls)
         self.heads: Mapping[str, int] = probe.heads
         self.kind: CallKind = probe.calls[0].kind if probe.calls else "encoder"
+        self._head = self._fitting(head, task)
+        self.task: Task = "embedding" if traits.pooled else task if self._head is not None else "none"
+
+    def _fitting(self, head: Head | None, task: Task) -> Head | None:
+        """The head where it gives the model's own logits, and these answer what the task says."""
+        if head is None or (task == "next-token" and self.kind != "decoder"):
+            return None  # a token that sees what follows it cannot foretell it
+        ids = torch.arange(3).remainder(self._traits.vocabulary).unsqueeze(0)
+        inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+        hidden = self._forward(self._module, inputs, Recording()).last_hidden_state
+        logits = self._forward(self._whole, inputs, None).logits
+        return head if head.fits(hidden, logits) else None
+
+    def head(self, hidden: Tensor) -> Tensor:
+        """Logits of hidden states such as ``Run.output``, by the model's own head: bias, factor and cap included.
+
+        A run does not hold its logits, since they are large: 2,048 tokens of a vocabulary of 49,152 are 400 MB. Hand in
+        the rows that are looked at, as ``model.head(run.output[:, -1:])``.
+
+        Args:
+            hidden: (batch, len, width) float32, last hidden states of this model.
+
+        Returns:
+            (batch, len, vocabulary) float32.
+
+        Raises:
+            ValueError: if the model has no head (``task`` is "embedding" or "none"), or the shape is another.
+            BusyError: if no processor came free in two minutes.
+        """
+        if self._head is None:
+            raise ValueError(
+                f"logits need a model with a head: {self.name} has none, it answers with its hidden states"
+            )
+        if hidden.dim() != 3 or hidden.shape[-1] != self.width:
+            raise ValueError(
+                f"hidden states are (batch, len, {self.width}): got {tuple(hidden.shape)}; hand in rows of Run.output"
+            )
+        with _processor():
+            return self._head(hidden)
 
     def read(
         self, text: str | Sequence[str], *, padding_side: PaddingSide = "right", max_tokens: int | None = None
@@ -226,18 +272,11 @@ class Model:
         return Answer("embedding", nn.functional.normalize(mean, dim=-1))
 
     def _forward(self, module: Any, inputs: Mapping[str, Tensor], record: Recording | None, **options: Any) -> Any:
-        if not _forwards.acquire(timeout=_WAIT_SECONDS):
-            raise BusyError(
-                f"a run needs a free processor: all were taken for {_WAIT_SECONDS:.0f} s; try again in a moment"
-            )
-        try:
-            with torch.inference_mode():
-                if record is None:
-                    return module(**inputs, **options)
-                with recording(record):
-                    return module(**inputs, **options)
-        finally:
-            _forwards.release()
+        with _processor(), torch.inference_mode():
+            if record is None:
+                return module(**inputs, **options)
+            with recording(record):
+                return module(**inputs, **options)
 
     def _agreement(
         self,
@@ -317,6 +356,19 @@ def attentions_of(outputs: Any) -> tuple[Tensor, ...]:
             'flash) that never forms them; reload it with attn_implementation="eager"'
         )
     return tuple(maps)
+
+
+@contextmanager
+def _processor() -> Iterator[None]:
+    """Waits for a free processor and holds it."""
+    if not _forwards.acquire(timeout=_WAIT_SECONDS):
+        raise BusyError(
+            f"a run needs a free processor: all were taken for {_WAIT_SECONDS:.0f} s; try again in a moment"
+        )
+    try:
+        yield
+    finally:
+        _forwards.release()
 
 
 def _largest(differences: Tensor) -> float:
