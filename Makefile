@@ -5,6 +5,7 @@ PY     := $(VENV)/bin/python
 PORT   ?= 8501
 HOST   := localhost
 MODEL  := all-MiniLM-L6-v2
+MODELS := $(MODEL) SmolLM2-135M-Instruct
 
 # Of `make confusion`: draws per fault, right computations, processes of one thread each.
 DRAWS    ?= 200
@@ -69,8 +70,8 @@ format: $(TESTS_READY) ## lay the code out as `make lint` wants it
 	$(PY) -m ruff check --fix
 	$(PY) -m ruff format
 
-model: $(APP_READY) ## fetch and check the pretrained model (MODEL=all-MiniLM-L6-v2)
-	$(PY) -m attention_core.pretrained fetch $(MODEL)
+model: $(APP_READY) ## fetch and check the pretrained models that the tests need (MODELS=all-MiniLM-L6-v2 for that one)
+	$(PY) -m attention_core.pretrained fetch $(MODELS)
 	@touch $(MODEL_READY)
 
 browser: $(TESTS_READY) ## find a Chromium for the browser tests, or install one

