@@ -1,5 +1,6 @@
 """Statistics of attention: variance of scores, spread of weights, gradients, flow, and checks of every row."""
 
+from attention_core.diagnostics.cell import CellSteps, Product, cell_steps, one_head, value_norms, weighted_norms
 from attention_core.diagnostics.checks import CHECK_CODES, RowCheck, row_checks, row_sum_tolerance
 from attention_core.diagnostics.distribution import (
     SATURATED,
@@ -11,8 +12,17 @@ from attention_core.diagnostics.distribution import (
     softmax_jacobian_norm,
     top_weight,
 )
-from attention_core.diagnostics.flow import merge_words, reach, reach_layers, rollout
+from attention_core.diagnostics.flow import (
+    cross_rollout,
+    merge_words,
+    mixed_with_residual,
+    reach,
+    reach_layers,
+    rollout,
+    rollouts,
+)
 from attention_core.diagnostics.gradients import GradientNorms, gradient_norms
+from attention_core.diagnostics.max_flow import MOST_EDGES, attention_flow, max_flow
 from attention_core.diagnostics.patterns import (
     LOCAL_DISTANCE,
     PATTERNS,
@@ -29,26 +39,36 @@ from attention_core.diagnostics.variance import ScoreHistogram, ScoreVariance, s
 __all__ = [
     "CHECK_CODES",
     "LOCAL_DISTANCE",
+    "MOST_EDGES",
     "PATTERNS",
     "SATURATED",
+    "CellSteps",
     "GradientNorms",
     "HeadPatterns",
     "HeadSummary",
     "PatternCells",
+    "Product",
     "RowCheck",
     "ScoreHistogram",
     "ScoreVariance",
     "TokenRoles",
     "attention_entropy",
+    "attention_flow",
+    "cell_steps",
+    "cross_rollout",
     "effective_keys",
     "gradient_norms",
     "head_patterns",
+    "max_flow",
     "merge_words",
+    "mixed_with_residual",
+    "normalized_entropy",
+    "one_head",
     "pattern_cells",
     "reach",
     "reach_layers",
-    "normalized_entropy",
     "rollout",
+    "rollouts",
     "row_checks",
     "row_sum_error",
     "row_sum_tolerance",
@@ -59,4 +79,6 @@ __all__ = [
     "summarize",
     "token_roles",
     "top_weight",
+    "value_norms",
+    "weighted_norms",
 ]

@@ -1,6 +1,6 @@
 """Put together: weights across layers (rollout) and from pieces to words, masks across layers (reach)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import torch
 from torch import Tensor
@@ -30,22 +30,103 @@ def rollout(weights: Sequence[Tensor], *, residual: float = 0.5) -> Tensor:
     Source:
         Abnar and Zuidema 2020, "Quantifying Attention Flow in Transformers", section 3.
     """
-    if not weights:
+    result: Tensor | None = None
+    for result in rollouts(weights, residual=residual):  # noqa: B007 - the last one counts
+        pass
+    if result is None:
         raise ValueError("rollout needs at least one layer of weights: got none")
-    if not 0 <= residual <= 1:
-        raise ValueError(f"residual is a share, from 0 to 1: got {residual}")
+    return result
+
+
+def rollouts(weights: Iterable[Tensor], *, residual: float = 0.5) -> Iterator[Tensor]:
+    """The rollout after each layer in turn: one layer at a time is held, however many there are.
+
+    Args:
+        weights: as in ``rollout``, an iterator too.
+        residual: as in ``rollout``.
+
+    Yields:
+        (batch, len, len), or (len, len), after layer 1, 2, ...
+
+    Raises:
+        ValueError: if a map is not square, or ``residual`` is outside [0, 1].
+    """
     result: Tensor | None = None
     for layer, given in enumerate(weights):
         if given.dim() < 2 or given.shape[-1] != given.shape[-2]:
             raise ValueError(f"rollout needs square maps (self-attention): got {tuple(given.shape)} at layer {layer}")
-        fused = widened(given)
-        fused = fused.mean(dim=1) if fused.dim() == 4 else fused  # (batch, len, len)
-        mixed = (1 - residual) * fused + residual * torch.eye(fused.shape[-1], dtype=fused.dtype, device=fused.device)
-        total = mixed.sum(dim=-1, keepdim=True)  # (batch, len, 1): rows are divided, not columns
-        step = mixed / total.masked_fill(total == 0, 1.0)
+        step = mixed_with_residual(given, residual=residual)
         result = step if result is None else step @ result
-    assert result is not None
-    return result
+        yield result
+
+
+def mixed_with_residual(weights: Tensor, *, residual: float = 0.5) -> Tensor:
+    """One layer of a rollout: ``(1 - residual) A + residual I``, each row divided by its sum.
+
+    Args:
+        weights: (batch, heads, len, len), whose heads are averaged, or fused: (batch, len, len) or (len, len).
+        residual: share of the residual stream, in [0, 1].
+
+    Returns:
+        (batch, len, len) or (len, len); a row without any weight and ``residual`` 0 stays 0.
+
+    Raises:
+        ValueError: if ``residual`` is outside [0, 1].
+    """
+    _check_share(residual)
+    fused = widened(weights)
+    fused = fused.mean(dim=1) if fused.dim() == 4 else fused  # (batch, len, len)
+    mixed = (1 - residual) * fused + residual * torch.eye(fused.shape[-1], dtype=fused.dtype, device=fused.device)
+    total = mixed.sum(dim=-1, keepdim=True)  # (batch, len, 1): rows are divided, not columns
+    return mixed / total.masked_fill(total == 0, 1.0)
+
+
+def cross_rollout(
+    self_weights: Iterable[Tensor], cross_weights: Iterable[Tensor], encoder: Tensor, *, residual: float = 0.5
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """Rollout of a decoder that reads an encoder: what came from each target position, and from each source position.
+
+    Two sums are followed. Self-attention mixes both as ``rollout`` does. Cross-attention keeps the share ``residual``
+    of each and takes the rest from the source, as the encoder's own rollout carries it. A row of both parts together
+    sums to 1. It ignores what ``rollout`` ignores.
+
+    Args:
+        self_weights: one map per decoder layer, heads fused or not: (heads, q_len, q_len) or (q_len, q_len).
+        cross_weights: as many, (heads, q_len, k_len) or (q_len, k_len).
+        encoder: (k_len, k_len), rollout of the encoder; the identity to stop at its outputs.
+        residual: share of the residual stream, in [0, 1].
+
+    Yields:
+        (q_len, q_len) and (q_len, k_len) after decoder layer 1, 2, ...
+
+    Raises:
+        ValueError: if there are not as many layers of both, shapes do not fit, or ``residual`` is outside [0, 1].
+
+    Source:
+        The composition of Abnar and Zuidema 2020, extended to cross-attention in the manner of Ferrando et al. 2022,
+        "Towards Opening the Black Box of Neural Machine Translation", section 4, with weights for contributions.
+    """
+    _check_share(residual)
+    target: Tensor | None = None
+    source: Tensor | None = None
+    for own, cross in zip(self_weights, cross_weights, strict=True):
+        own, cross = (widened(part).mean(dim=0) if part.dim() == 3 else widened(part) for part in (own, cross))
+        step = mixed_with_residual(own, residual=residual)
+        if cross.shape != (own.shape[-1], encoder.shape[-1]):
+            wanted = (own.shape[-1], encoder.shape[-1])
+            raise ValueError(f"cross_weights must be {wanted} beside this decoder: got {tuple(cross.shape)}")
+        target = step if target is None else step @ target
+        source = torch.zeros_like(cross) if source is None else step @ source
+        total = residual + (1 - residual) * cross.sum(dim=-1, keepdim=True)  # (q_len, 1)
+        total = total.masked_fill(total == 0, 1.0)
+        target = residual * target / total
+        source = (residual * source + (1 - residual) * (cross @ encoder)) / total
+        yield target, source
+
+
+def _check_share(residual: float) -> None:
+    if not 0 <= residual <= 1:
+        raise ValueError(f"residual is a share, from 0 to 1: got {residual}")
 
 
 def merge_words(weights: Tensor, groups: Sequence[int], *, key_groups: Sequence[int] | None = None) -> Tensor:
