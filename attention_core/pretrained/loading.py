@@ -265,7 +265,10 @@ def _load_reader(source: str, name: str, config: Any) -> TextReader:
     limit = (
         tokenizer.model_max_length if tokenizer.model_max_length < 10**9 else None
     )  # "no limit" is a huge number there
-    return TextReader(backend, special_ids=special, unknown_id=tokenizer.unk_token_id, pad_id=pad, limit=limit)
+    return TextReader(
+        backend, special_ids=special, unknown_id=tokenizer.unk_token_id, pad_id=pad, limit=limit,
+        mask_id=tokenizer.mask_token_id,
+    )  # fmt: skip
 
 
 def _traits(module: Any, reader: TextReader, source: str, entry: CatalogEntry | None) -> Traits:

@@ -63,6 +63,7 @@ class Model:
         kind: "encoder" or "decoder".
         task: what it answers with: "next-token", "fill-mask" or "seq2seq" (these have a ``head``), "embedding", "none".
         limit: most tokens that it can read, added ones included; None where there is no limit.
+        mask_id: id of the token that stands for a hidden word; None where the model has none.
         width: size of its hidden states.
         vocabulary: number of token ids that it has a vector for.
         parameters: number of weights.
@@ -91,6 +92,7 @@ class Model:
         self._agreements: OrderedDict[tuple[object, ...], Agreement] = OrderedDict()
         self._agreements_guard = threading.Lock()
         self.limit = traits.limit
+        self.mask_id = reader.mask_id
         self.vocabulary = traits.vocabulary
         self.parameters = sum(p.numel() for p in module.parameters())
         probe = Recording()
@@ -139,6 +141,10 @@ class Model:
             )
         with _processor():
             return self._head(hidden)
+
+    def written(self, token_id: int) -> str:
+        """A word of the vocabulary as it is written, with the space before it where it has one."""
+        return self._reader.written(token_id)
 
     def read(
         self, text: str | Sequence[str], *, padding_side: PaddingSide = "right", max_tokens: int | None = None

@@ -40,6 +40,7 @@ class TextReader:
         unknown_id: id that stands for text outside the vocabulary; None where there is none.
         pad_id: id of the filler; any id will do where the model has none, the mask keeps it from being read.
         limit: most tokens the tokenizer was made for; held for the model, not applied here.
+        mask_id: id of the token that stands for a hidden word; None where there is none.
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class TextReader:
         unknown_id: int | None,
         pad_id: int,
         limit: int | None = None,
+        mask_id: int | None = None,
     ) -> None:
         backend.no_truncation()
         backend.no_padding()
@@ -59,6 +61,7 @@ class TextReader:
         self._pad_id = pad_id
         self._pad_piece = backend.id_to_token(pad_id) or ""
         self.limit = limit
+        self.mask_id = mask_id
         self._added = backend.num_special_tokens_to_add(False)
 
     def read(self, texts: Sequence[str], *, padding_side: PaddingSide = "right", limit: int | None = None) -> Batch:
@@ -98,6 +101,19 @@ class TextReader:
             samples[i] = (filler,) * start + samples[i] + (filler,) * (gap - start)
         positions = (real.long().cumsum(dim=-1) - 1).clamp(min=0)
         return Batch(ids, real, positions, tuple(samples), tuple(notes))
+
+    def written(self, id_: int) -> str:
+        """A word of the vocabulary as it is written, with the space before it where it has one.
+
+        The tokenizer's own string where the word is no text of its own: half a character, a filler, an id past its end.
+        """
+        piece = self._backend.id_to_token(id_)
+        if piece is None:
+            return f"[{id_}]"
+        if piece.startswith("▁"):
+            return piece.replace("▁", " ")
+        text = self._backend.decode([id_], skip_special_tokens=False)
+        return piece if not text or "\ufffd" in text else text
 
     def _read_one(
         self, sample: int, text: str, limit: int | None, notes: list[Note]
