@@ -69,10 +69,10 @@ def _write_weights(reader: Any, file: Path, progress: Callable[[int, int], None]
     for done, (name, values) in enumerate(_decoded(reader)):
         if progress is not None:
             progress(done, len(reader.tensors))
-        part = name.split(".")[-2]
+        ours, part = _name(name), name.split(".")[-2]
         if part in heads:
             values = _rotate_halves(values, heads[part])
-        tensors[_name(name)] = np.ascontiguousarray(values, dtype=np.float32)
+        tensors[ours] = np.ascontiguousarray(values, dtype=np.float32)
     save_file(tensors, file, metadata={"format": "pt"})
     if progress is not None:
         progress(len(reader.tensors), len(reader.tensors))

