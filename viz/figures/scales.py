@@ -69,6 +69,16 @@ def colour_signed(values: np.ndarray, *, stage: str, words: FigureWords) -> Colo
     return Coloured(finite, axis, name, exact=True)
 
 
+def colour_length(values: np.ndarray, *, name: str, words: FigureWords) -> Coloured:
+    """Numbers from 0 upwards that are no shares, such as lengths, as far as the largest finite one."""
+    finite = np.where(np.isfinite(values), values, np.float32(np.nan)).astype(np.float32)
+    known = finite[np.isfinite(finite)]
+    limit = float(known.max()) if known.size and known.max() > 0 else 1.0
+    bar = dict(theme.COLOUR_BAR) | {"tickvals": [0, limit], "ticktext": ["0", f"{limit:.3g}"]}
+    axis = {"cmin": 0, "cmax": limit, "colorscale": theme.colorscale(theme.SEQUENTIAL), "colorbar": bar}
+    return Coloured(finite, axis, words.scale_length.format(name=name, limit=f"{limit:.3g}"), exact=True)
+
+
 def rounded(weights: np.ndarray) -> np.ndarray:
     """Weights as whole numbers of 1/10000, uint16: not 0 unless the weight is; not finite or negative becomes 0."""
     clean = np.clip(np.nan_to_num(weights, nan=0.0, posinf=0.0, neginf=0.0), 0, 6.5)
