@@ -152,6 +152,26 @@ def softmax_jacobian_norm(weights: Tensor, *, allowed: Tensor | None = None) -> 
     return norm.to(shares.dtype).masked_fill(empty, torch.nan)
 
 
+def mean_distance(weights: Tensor) -> Tensor:
+    """How far away each query looks: the mean distance in tokens, weighted by its attention.
+
+    Args:
+        weights: (batch, heads, q_len, k_len) float in [0, 1], of self-attention: the queries are the last of the keys.
+
+    Returns:
+        (batch, heads, q_len) float, 0 to k_len - 1; NaN where a query attends to nothing.
+
+    Source:
+        Vig and Belinkov 2019, "Analyzing the Structure of Attention in a Transformer Language Model", section 4.4.
+    """
+    weights = widened(weights)
+    q_len, k_len = weights.shape[-2:]
+    query = torch.arange(k_len - q_len, k_len, device=weights.device)
+    distance = (torch.arange(k_len, device=weights.device) - query[:, None]).abs().to(weights.dtype)  # (q_len, k_len)
+    total = weights.sum(dim=-1)
+    return torch.einsum("...qk,qk->...q", weights, distance) / total.masked_fill(total == 0, torch.nan)
+
+
 def row_sum_error(weights: Tensor, *, sink_weight: Tensor | None = None) -> Tensor:
     """Distance of each row's sum from 1, summed in float64.
 
