@@ -18,8 +18,11 @@ from attention_core.diagnostics import (
 )
 from attention_core.runs import Call, CallInputs, Run, Token
 from viz.services.attention import Request, run
+from viz.services.kept import Kept
 
 GRADIENT_TOKENS = 128  # gradients cost a backward pass, so longer texts go without
+KEPT_VIEWS = 6
+KEPT_VIEW_BYTES = 384 * 2**20  # six layers of MiniLM at its longest text; one of SmolLM2 at 2,048 tokens
 ROUNDING = 1e-9  # of the variance itself: parts below it are differences of float64 sums
 SOFTMAX_NUMBERS = ("entropy", "normalized_entropy", "top_weight", "effective_keys", "saturation", "jacobian_norm")
 
@@ -108,14 +111,19 @@ class CallView:
         return head // (self.heads // self.kv_heads)
 
 
-@lru_cache(maxsize=6)
 def view(request: Request, call_name: str, sample: int) -> CallView:
     """One call and sample of a run, recomputed stage by stage by the core.
+
+    At most ``KEPT_VIEWS`` views and ``KEPT_VIEW_BYTES`` bytes are kept, for all visitors together.
 
     Raises:
         KeyError: if the run has no such call.
         IndexError: if it has no such sample.
     """
+    return _views.get((request, call_name, sample), lambda: _view(request, call_name, sample))
+
+
+def _view(request: Request, call_name: str, sample: int) -> CallView:
     made, call, inputs = _inputs(request, call_name, sample)
     query_tokens, key_tokens = made.query_tokens(call)[sample], made.key_tokens(call)[sample]
     trace = inputs.trace()
@@ -169,10 +177,12 @@ def statistics(request: Request, call_name: str, sample: int) -> Statistics:
 def _inputs(request: Request, call_name: str, sample: int) -> tuple[Run, Call, CallInputs]:
     made = run(request)
     call = made.call(call_name)
-    return made, call, _one_sample(made.inputs[call_name], sample)
+    return made, call, one_sample(made.inputs[call_name], sample)
 
 
-def _one_sample(inputs: CallInputs, sample: int) -> CallInputs:
+def one_sample(inputs: CallInputs, sample: int) -> CallInputs:
+    """What one sample of a batch was computed from; the batch axis stays, with size 1."""
+
     def cut(tensor: Tensor) -> Tensor:
         return tensor[sample : sample + 1] if tensor.dim() == 4 and tensor.shape[0] > 1 else tensor
 
@@ -257,3 +267,10 @@ def _mask_array(mask: Tensor) -> np.ndarray:
 def _frozen(array: np.ndarray) -> np.ndarray:
     array.flags.writeable = False
     return array
+
+
+def _bytes_of(made: CallView) -> int:
+    return sum(stage.nbytes for stage in (made.scores, made.scaled, made.logits, made.weights))
+
+
+_views: Kept[CallView] = Kept(most=KEPT_VIEWS, most_bytes=KEPT_VIEW_BYTES, size=_bytes_of)
