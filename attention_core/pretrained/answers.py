@@ -7,6 +7,7 @@ difference of large terms, and float32 leaves nothing of it over a vocabulary of
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -98,7 +99,7 @@ def token_nll(head: Head, hidden: Tensor, ids: Tensor, real: Tensor) -> Tensor:
     found = torch.full(ids.shape, torch.nan, dtype=torch.float64)
     parts = [
         -log_probabilities(logits).gather(-1, wanted[:, None])[:, 0]
-        for logits, wanted in _chunks(head, hidden[source], ids[target])
+        for logits, (wanted,) in _chunks(head, hidden[source], (ids[target],))
     ]
     if parts:
         found[target] = torch.cat(parts).to(found.device)
@@ -132,14 +133,10 @@ def position_kl(head: Head, before: Tensor, after: Tensor, real: Tensor) -> Tens
     Returns:
         (batch, len) float64, nats; NaN at padding.
     """
-    if before.shape != after.shape:
-        raise ValueError(
-            f"two runs on the same tokens have hidden states of one shape: got {tuple(before.shape)} and "
-            f"{tuple(after.shape)}"
-        )
+    _same_shape(before, after)
     found = torch.full(real.shape, torch.nan, dtype=torch.float64)
     parts = []
-    for logits, states in _chunks(head, before[real], after[real]):
+    for logits, (states,) in _chunks(head, before[real], (after[real],)):
         theirs = head(states[None])[0]
         parts.append(kl_divergence(log_probabilities(logits), log_probabilities(theirs)))
     if parts:
@@ -169,10 +166,60 @@ def masked_positions(tokens: Sequence[Token], mask_id: int | None) -> list[int]:
     return [place for place, token in enumerate(tokens) if mask_id is not None and token.id == mask_id]
 
 
-def _chunks(head: Head, states: Tensor, beside: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
-    """Logits of (n, d_model) states, a few positions at a time, each with its part of ``beside`` (n, ...)."""
+@dataclass(frozen=True, eq=False)
+class TextChange:
+    """What became of the words of a text between two runs; each (batch, len) float64, nats.
+
+    Attributes:
+        nll_before: as ``token_nll``, of the first run.
+        nll_after: of the second.
+        kl: KL(before || after) of what each token foretells, NaN at padding.
+    """
+
+    nll_before: Tensor
+    nll_after: Tensor
+    kl: Tensor
+
+
+def text_change(head: Head, before: Tensor, after: Tensor, ids: Tensor, real: Tensor) -> TextChange:
+    """``token_nll`` of two runs on the same tokens and ``position_kl`` between them, with the logits formed once each.
+
+    Args:
+        head: hidden states to logits.
+        before: (batch, len, d_model) final hidden states of one run.
+        after: those of another run on the same tokens.
+        ids: (batch, len) int64.
+        real: (batch, len) bool, False = padding.
+    """
+    _same_shape(before, after)
+    target = predicted(real)
+    follows, wanted = target.roll(-1, dims=1)[real], ids.roll(-1, dims=1)[real]  # of each real token: the next one
+    first, second, apart = [], [], []
+    for logits, (states, next_) in _chunks(head, before[real], (after[real], wanted)):
+        own, theirs = log_probabilities(logits), log_probabilities(head(states[None])[0])
+        first.append(-own.gather(-1, next_[:, None])[:, 0])
+        second.append(-theirs.gather(-1, next_[:, None])[:, 0])
+        apart.append(kl_divergence(own, theirs))
+    changed = [torch.full(real.shape, torch.nan, dtype=torch.float64) for _ in range(3)]
+    if apart:
+        changed[0][target], changed[1][target] = torch.cat(first)[follows], torch.cat(second)[follows]
+        changed[2][real] = torch.cat(apart)
+    return TextChange(*changed)
+
+
+def _same_shape(before: Tensor, after: Tensor) -> None:
+    if before.shape != after.shape:
+        raise ValueError(
+            f"two runs on the same tokens have hidden states of one shape: got {tuple(before.shape)} and "
+            f"{tuple(after.shape)}"
+        )
+
+
+def _chunks(head: Head, states: Tensor, beside: tuple[Tensor, ...]) -> Iterator[tuple[Tensor, tuple[Tensor, ...]]]:
+    """Logits of (n, d_model) states, a few positions at a time, each with its part of what stands beside (n, ...)."""
     start, step = 0, _PROBE
     while start < len(states):
-        logits = head(states[None, start : start + step])[0]  # (step, vocabulary)
-        yield logits, beside[start : start + step]
-        start, step = start + step, max(1, CHUNK_ELEMENTS // logits.shape[-1])
+        end = start + step
+        logits = head(states[None, start:end])[0]  # (step, vocabulary)
+        yield logits, tuple(tensor[start:end] for tensor in beside)
+        start, step = end, max(1, CHUNK_ELEMENTS // logits.shape[-1])

@@ -1,6 +1,7 @@
 """Probabilities, surprise and divergence of answers: by hand, against torch's own functions, at the borders."""
 
 import math
+from typing import Any
 
 import pytest
 import torch
@@ -137,6 +138,19 @@ def test_kl_by_position_skips_padding() -> None:
     assert torch.equal(answers.position_kl(head, before, after, REAL)[REAL], found[REAL])
     with pytest.raises(ValueError, match=r"of one shape: got \(2, 5, 7\) and \(2, 4, 7\)"):
         answers.position_kl(head, before, after[:, :4], REAL)
+
+
+@pytest.mark.parametrize("chunk", [1, 3 * WORDS, 2**22])
+def test_the_change_of_a_text_is_made_of_its_parts(monkeypatch: pytest.MonkeyPatch, chunk: int) -> None:
+    monkeypatch.setattr(answers, "CHUNK_ELEMENTS", chunk)
+    before, after = states(1), states(2)
+    found = answers.text_change(head, before, after, IDS, REAL)
+    close: Any = {"atol": 1e-5, "rtol": 1e-5, "equal_nan": True}  # float32 roundings in matrices of another height
+    assert_close(found.nll_before, answers.token_nll(head, before, IDS, REAL), **close)
+    assert_close(found.nll_after, answers.token_nll(head, after, IDS, REAL), **close)
+    assert_close(found.kl, answers.position_kl(head, before, after, REAL), **close)
+    with pytest.raises(ValueError, match="of one shape"):
+        answers.text_change(head, before[:1], after, IDS, REAL)
 
 
 def test_cosines_by_hand() -> None:
