@@ -110,15 +110,15 @@ def all_heads(request: Request, made: Run, shown: CallView) -> None:
     st.header(t("explore.grid"))
     figure = head_grid(
         shown.weights,
-        query_tokens=_labels(shown.query_tokens),
-        key_tokens=_labels(shown.key_tokens),
+        query_tokens=labels_of(shown.query_tokens),
+        key_tokens=labels_of(shown.key_tokens),
         allowed=shown.allowed,
         intended=shown.intended,
         scores=shown.scores,
-        heads_off=_off(made, shown),
+        heads_off=heads_off_of(made, shown),
         padded_queries=[token.padding for token in shown.query_tokens],
         padded_keys=[token.padding for token in shown.key_tokens],
-        words=_words_of_maps(),
+        words=words_of_maps(),
         clickable=True,
         revision=revision(request, shown.call.name, shown.sample),
     )
@@ -142,8 +142,8 @@ def head_figure(shown: CallView) -> Figure:
         getattr(shown, stage)[head],
         stage=stage,
         scale=str(get("colour")),
-        query_tokens=_labels(shown.query_tokens),
-        key_tokens=_labels(shown.key_tokens),
+        query_tokens=labels_of(shown.query_tokens),
+        key_tokens=labels_of(shown.key_tokens),
         allowed=shown.allowed[head],
         intended=shown.intended[head],
         weights=shown.weights[head],
@@ -152,7 +152,7 @@ def head_figure(shown: CallView) -> Figure:
         logits=shown.logits[head],
         padded_queries=[token.padding for token in shown.query_tokens],
         padded_keys=[token.padding for token in shown.key_tokens],
-        words=_words_of_maps(),
+        words=words_of_maps(),
     )
 
 
@@ -171,7 +171,7 @@ def one_head(made: Run, shown: CallView, enlarged: Figure) -> None:
         format_func=lambda code: t(f"colour.{code}"), disabled=get("stage") != "weights",
     )  # fmt: skip
     remarks = []
-    if head in _off(made, shown):
+    if head in heads_off_of(made, shown):
         remarks.append(t("explore.head_off"))
     if shown.kv_heads != shown.heads:
         remarks.append(t("explore.kv_group", group=shown.kv_head(head)))
@@ -185,8 +185,8 @@ def one_head(made: Run, shown: CallView, enlarged: Figure) -> None:
     if _opened("table"):
         rows = head_table(
             shown.weights[head],
-            query_tokens=_labels(shown.query_tokens),
-            key_tokens=_labels(shown.key_tokens),
+            query_tokens=labels_of(shown.query_tokens),
+            key_tokens=labels_of(shown.key_tokens),
             allowed=shown.allowed[head],
             words=figure_words(),
         )
@@ -258,7 +258,7 @@ def figure_words() -> FigureWords:
     return kind(**{field.name: template(f"figure.{field.name}") for field in fields(FigureWords)})
 
 
-def _words_of_maps() -> FigureWords:
+def words_of_maps() -> FigureWords:
     """Here a switch blocks, not a mistake."""
     return replace(figure_words(), legend_blocked=t("explore.legend_blocked"))
 
@@ -317,11 +317,13 @@ def _named(tokens: tuple[Token, ...], index: int) -> str:
     return label(index, tokens[index].label)
 
 
-def _labels(tokens: tuple[Token, ...]) -> list[str]:
+def labels_of(tokens: tuple[Token, ...]) -> list[str]:
+    """What the axes say of each token."""
     return [token.label for token in tokens]
 
 
-def _off(made: Run, shown: CallView) -> list[int]:
+def heads_off_of(made: Run, shown: CallView) -> list[int]:
+    """The heads of the shown layer that are switched off."""
     return sorted(head for call, head in made.heads_off if call == shown.call.name)
 
 
