@@ -152,7 +152,8 @@ class Note:
     """Something the reader must know about a run: a code for the interface, and its numbers.
 
     Codes: ``truncated`` (kept, total, limit, sample), ``unknown_tokens`` (count, total, sample), ``typed_special``
-    (index, label, sample), ``random_weights`` (). ``sample`` is the index of the text in its batch.
+    (index, label, sample), ``random_weights`` (), ``positions_shifted`` (): padding on the left moved the positions of
+    shorter texts, which this model counts by itself. ``sample`` is the index of the text in its batch.
     """
 
     code: str
@@ -165,12 +166,13 @@ class Run:
 
     Attributes:
         source: catalog name of the model, or "from-scratch".
-        texts: the input, one string per sample.
+        texts: the input, one string per sample; the source where there is a target.
+        targets: what the target's stack of an encoder-decoder read, one string per sample; else empty.
         calls: in the order they ran.
         inputs: call name -> CallInputs.
-        tokens: call kind ("self" for encoder and decoder, "source" for the keys of cross-attention) -> one tuple of
-            tokens per sample.
-        output: final hidden states (batch, len, d_model).
+        tokens: "self" -> one tuple of tokens per sample; runs of an encoder-decoder also have "source": there "self" is
+            the target, and "source" stands on both sides of the encoder and on the keys of cross-attention.
+        output: final hidden states (batch, len, d_model), of the target in an encoder-decoder.
         heads_off: (call name, head) pairs whose output was set to zero.
         agreement: of the neutral run on the same input; None if it was not asked for.
         answer, notes: see there.
@@ -186,6 +188,7 @@ class Run:
     agreement: Agreement | None = None
     answer: Answer | None = None
     notes: tuple[Note, ...] = ()
+    targets: tuple[str, ...] = ()
 
     def call(self, name: str) -> Call:
         """The call of that name; KeyError names those that exist."""
@@ -200,11 +203,11 @@ class Run:
 
     def query_tokens(self, call: Call) -> tuple[tuple[Token, ...], ...]:
         """Tokens of the rows, one tuple per sample."""
-        return self.tokens["self"]
+        return self.tokens["source" if call.kind == "encoder" and "source" in self.tokens else "self"]
 
     def key_tokens(self, call: Call) -> tuple[tuple[Token, ...], ...]:
         """Tokens of the columns, one tuple per sample."""
-        return self.tokens["source"] if call.kind == "cross" else self.tokens["self"]
+        return self.tokens["source" if call.kind != "decoder" and "source" in self.tokens else "self"]
 
     def query_labels(self, call: Call) -> list[list[str]]:
         return [[token.label for token in sample] for sample in self.query_tokens(call)]

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -69,6 +69,26 @@ class Recording:
     # masks of this pass -> the same without padding; the mask is held so that its id stays its own
     _structures: dict[int, tuple[Tensor, Tensor]] = field(default_factory=dict)
 
+    _stage: "_Stage | None" = None
+
+
+@dataclass(frozen=True)
+class _Stage:
+    """Which of two stacks runs.
+
+    Attributes:
+        source: True while the source is read.
+        source_real: (batch, source len) bool.
+        crossing: places of the calls that look at the source, counted from ``first``; None where only their length can
+            tell.
+        first: number of calls before this stage.
+    """
+
+    source: bool
+    source_real: Tensor
+    crossing: frozenset[int] | None
+    first: int
+
 
 _current: contextvars.ContextVar[Recording | None] = contextvars.ContextVar("headscope_recording", default=None)
 
@@ -81,6 +101,13 @@ def recording(record: Recording) -> Iterator[Recording]:
         yield record
     finally:
         _current.reset(token)
+
+
+def enter_stage(side: Literal["source", "target"], source_real: Tensor, crossing: frozenset[int] | None) -> None:
+    """Tells the recording of this thread, if there is one, which of a model's two stacks runs from here on."""
+    record = _current.get()
+    if record is not None:
+        record._stage = _Stage(side == "source", source_real, crossing, len(record.calls))
 
 
 def boolean_mask(*args: Any, **options: Any) -> Tensor:
@@ -153,7 +180,7 @@ def attention(
         )  # fmt: skip
         return trace.output.transpose(1, 2).contiguous(), _weights(trace.weights)
 
-    call = _next_call(record, module, allowed)
+    call = _next_call(record, module, allowed, k_len)
     pre_scale = _pre_scale(module, scale)
     if pre_scale is not None:  # the model scaled its queries before the call: undo it, so that scores are raw here too
         query, scale = query / pre_scale, pre_scale
@@ -167,7 +194,7 @@ def attention(
     if variants is not None:
         off = variants if off is None else variants | off
     output = without_heads(
-        trace.output, off, ablation=record.switches.ablation, real=_real_queries(record, q_len),
+        trace.output, off, ablation=record.switches.ablation, real=_real_queries(record, call, q_len),
         looks_back=call.kind == "decoder",
     )  # fmt: skip
     return output.transpose(1, 2).contiguous(), _weights(trace.weights)
@@ -204,9 +231,17 @@ def _pre_scale(module: nn.Module, scale: float) -> float | None:
     return None
 
 
-def _next_call(record: Recording, module: nn.Module, allowed: Tensor | None) -> Call:
-    kind: CallKind = "decoder" if _looks_back_only(module, allowed) else "encoder"
-    layer = len(record.calls)  # modules may run more than once (shared layers): the order is the layer
+def _next_call(record: Recording, module: nn.Module, allowed: Tensor | None, k_len: int) -> Call:
+    stage = record._stage
+    if stage is None:
+        kind: CallKind = "decoder" if _looks_back_only(module, allowed) else "encoder"
+    elif stage.source:
+        kind = "encoder"
+    elif stage.crossing is None:
+        kind = "cross" if k_len == stage.source_real.shape[-1] else "decoder"
+    else:
+        kind = "cross" if len(record.calls) - stage.first in stage.crossing else "decoder"
+    layer = sum(earlier.kind == kind for earlier in record.calls)  # modules may run more than once: the order counts
     return Call(name=f"{kind}.{layer}", kind=kind, layer=layer)
 
 
@@ -278,18 +313,25 @@ def _switched_mask(
         allowed = _without_padding(record, call, q_len, k_len, allowed, mask_as_given)
     elif switches.mask == "custom" and call.kind != "cross":
         allowed = _drawn_mask(record, call, q_len, k_len, allowed)
-    elif switches.mask == "causal":
+    elif switches.mask == "causal" and call.kind != "cross":  # the source is no past and no future of the target
         allowed = allowed & masks.causal(q_len, k_len).to(allowed.device)
-    if switches.window is not None:
+    if switches.window is not None and call.kind != "cross":
         right = 0 if call.kind == "decoder" else switches.window - 1
         window = masks.sliding_window(q_len, k_len, left=switches.window - 1, right=right)
         allowed = allowed & window.to(allowed.device)
     return allowed
 
 
-def _real_queries(record: Recording, q_len: int) -> Tensor | None:
+def _real_queries(record: Recording, call: Call, q_len: int) -> Tensor | None:
     """(batch, q_len) bool where the padding is that of the queries."""
-    return record.real if record.real is not None and record.real.shape[-1] == q_len else None
+    stage = record._stage
+    real = stage.source_real if stage is not None and stage.source else record.real
+    return real if real is not None and real.shape[-1] == q_len else None
+
+
+def _real_keys(record: Recording, call: Call) -> Tensor | None:
+    """(batch, k_len) bool."""
+    return record._stage.source_real if record._stage is not None and call.kind != "decoder" else record.real
 
 
 def _drawn_mask(record: Recording, call: Call, q_len: int, k_len: int, allowed: Tensor) -> Tensor:
@@ -297,7 +339,7 @@ def _drawn_mask(record: Recording, call: Call, q_len: int, k_len: int, allowed: 
     rows = record.switches.mask_rows
     assert rows is not None  # goes with the mask "custom"
     size = size_of(rows)
-    real = _real_queries(record, q_len)
+    real = _real_queries(record, call, q_len)
     lengths = [] if real is None else real.sum(dim=-1).tolist()
     other = next((length for length in (*lengths, q_len, k_len) if length != size), None)
     if other is not None:
@@ -318,10 +360,12 @@ def _without_padding(
     if known is not None:
         return known[1][..., :k_len]
     # A mask that did not come from our mask function: open what only padding can have closed.
-    if record.real is None:
+    real_keys, real_queries = _real_keys(record, call), _real_queries(record, call, q_len)
+    if real_keys is None:
         return allowed
-    padded = ~record.real
-    opened = padded[:, None, None, :k_len] | padded[:, None, :q_len, None]  # (batch, 1, q_len, k_len)
+    opened = ~real_keys[:, None, None, :k_len]
+    if real_queries is not None:
+        opened = opened | ~real_queries[:, None, :, None]  # (batch, 1, q_len, k_len)
     if call.kind == "decoder":
         opened = opened & masks.causal(q_len, k_len).to(allowed.device)
     return allowed | opened

@@ -15,6 +15,7 @@ from attention_core.pretrained.backend import IMPLEMENTATION, register
 from attention_core.pretrained.catalog import DEFAULT_MODEL, CatalogEntry, find_entry, known_names
 from attention_core.pretrained.heads import AUTO_CLASSES, Head, Task, body_of, task_of
 from attention_core.pretrained.running import Model, Traits
+from attention_core.pretrained.stacks import Targets, TwoStacks
 from attention_core.pretrained.tokens import TextReader
 
 T = TypeVar("T")
@@ -133,21 +134,23 @@ def _build(source: str, name: str, entry: CatalogEntry | None) -> Model:
     with _one_at_a_time:
         register()
         whole, task = _load_module(source, name)
-        module = body_of(whole)
+        module = TwoStacks(whole) if task == "seq2seq" else body_of(whole)
         reader = _load_reader(source, name, module.config)
         twin = _eager_twin(module)
         head = Head(whole) if task != "none" else None
     try:
+        traits = _traits(module, reader, source, entry)
         model = Model(
             name=name,
             entry=entry,
             module=module,
             twin=twin,
             reader=reader,
-            traits=_traits(module, reader, source, entry),
+            traits=traits,
             whole=whole,
             head=head,
             task=task,
+            targets=_targets(whole, reader, traits, name) if task == "seq2seq" else None,
         )
     except (ValueError, TypeError, KeyError, AttributeError, NotImplementedError) as error:
         raise LoadError(
@@ -169,16 +172,15 @@ def _load_module(source: str, name: str) -> tuple[Any, Task]:
         config = copy.deepcopy(AutoConfig.from_pretrained(source, trust_remote_code=False, cache_dir=_hub_cache()))
     except (OSError, ValueError, KeyError) as error:
         raise _not_found(source, name, error) from error
-    if config.is_encoder_decoder:
-        raise LoadError(
-            "unsupported", name, f"a model must be an encoder or a decoder: {name} is both; load one of its kind"
-        )
     config.output_attentions = False  # else every run collects them, with hooks that stay
     config.use_cache = False
     task = task_of(config)
+    if config.is_encoder_decoder and task != "seq2seq":
+        raise LoadError("unsupported", name, f"a model of two stacks must write text: {name} does not; load another")
     module, missing = _from_files(source, name, config, task)
     body = f"{module.base_model_prefix}."
-    if task != "none" and missing and not any(key.startswith(body) for key in missing):  # it has no head after all
+    headless = bool(missing) and not any(key.startswith(body) for key in missing)
+    if task in ("next-token", "fill-mask") and headless:  # it has no head after all
         task = "none"
         module, missing = _from_files(source, name, config, task)
     if missing:
@@ -288,6 +290,17 @@ def _traits(module: Any, reader: TextReader, source: str, entry: CatalogEntry | 
         limit=min(limits, default=None),
         vocabulary=module.get_input_embeddings().weight.shape[0],
     )
+
+
+def _targets(whole: Any, reader: TextReader, traits: Traits, name: str) -> Targets:
+    """How targets of an encoder-decoder begin and end."""
+    said = (whole.generation_config, whole.config)
+    starts = [getattr(s, key, None) for key in ("decoder_start_token_id", "bos_token_id") for s in said]
+    start = next((id_ for id_ in starts if isinstance(id_, int)), None)
+    if start is None:
+        raise LoadError("unsupported", name, f"a target needs a token to start from: {name} names none; load another")
+    ends = next((e for e in (getattr(s, "eos_token_id", None) for s in said) if e is not None), ())
+    return Targets(whole, reader, start, frozenset([ends] if isinstance(ends, int) else ends), traits.limit)
 
 
 def _unsupported(name: str, kind: str) -> LoadError:

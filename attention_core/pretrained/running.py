@@ -1,28 +1,25 @@
 """A loaded model: text in, a run out, with what the switches change and how far it is from the model's own maps."""
 
 import copy
-import math
 import os
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 
+from attention_core.pretrained.agreement import attentions_of, compare
 from attention_core.pretrained.backend import Recording, recording
 from attention_core.pretrained.catalog import CatalogEntry
 from attention_core.pretrained.heads import Head, Task
+from attention_core.pretrained.stacks import Targets
 from attention_core.pretrained.switches import Switches
 from attention_core.pretrained.tokens import Batch, PaddingSide, TextReader
-from attention_core.runs import Agreement, Answer, Call, CallInputs, CallKind, Run
-
-WEIGHTS_TOLERANCE = 1e-5
-OUTPUT_TOLERANCE = 1e-4
-REFERENCE = "transformers eager"
+from attention_core.runs import Agreement, Answer, Call, Note, Run
 
 _WAIT_SECONDS = 120.0
 _REMEMBERED_AGREEMENTS = 64
@@ -60,7 +57,7 @@ class Model:
         entry: its line in the catalog; None for folders and hub models.
         calls: the attention calls of one forward pass, in order.
         heads: call name -> number of query heads.
-        kind: "encoder" or "decoder".
+        kind: "encoder", "decoder" or "encoder-decoder".
         task: what it answers with: "next-token", "fill-mask" or "seq2seq" (these have a ``head``), "embedding", "none".
         limit: most tokens that it can read, added ones included; None where there is no limit.
         mask_id: id of the token that stands for a hidden word; None where the model has none.
@@ -81,6 +78,7 @@ class Model:
         whole: Any = None,
         head: Head | None = None,
         task: Task = "none",
+        targets: Targets | None = None,
     ) -> None:
         self.name = name
         self.entry = entry
@@ -89,28 +87,52 @@ class Model:
         self._reader = reader
         self._traits = traits
         self._whole = module if whole is None else whole
+        self._targets = targets
         self._agreements: OrderedDict[tuple[object, ...], Agreement] = OrderedDict()
         self._agreements_guard = threading.Lock()
         self.limit = traits.limit
         self.mask_id = reader.mask_id
         self.vocabulary = traits.vocabulary
-        self.parameters = sum(p.numel() for p in module.parameters())
+        self.parameters = sum(p.numel() for p in self._whole.parameters())
         probe = Recording()
-        two = torch.zeros(1, 2, dtype=torch.int64)
-        probed = self._forward(module, {"input_ids": two, "attention_mask": torch.ones_like(two)}, probe)
+        probed = self._forward(module, self._probe(), probe)
         self.width: int = probed.last_hidden_state.shape[-1]
         self.calls: tuple[Call, ...] = tuple(probe.calls)
         self.heads: Mapping[str, int] = probe.heads
-        self.kind: CallKind = probe.calls[0].kind if probe.calls else "encoder"
+        self.kind: Literal["encoder", "decoder", "encoder-decoder"] = "encoder"
+        if targets is not None:
+            self.kind = "encoder-decoder"
+            later = [call for call in probe.calls if call.kind != "encoder"]
+            for stacks in (module, twin):
+                stacks.crossing = frozenset(i for i, call in enumerate(later) if call.kind == "cross")
+        elif probe.calls and probe.calls[0].kind == "decoder":
+            self.kind = "decoder"
+        self._shifts = not traits.takes_positions and self._left_padding_shifts()
         self._head = self._fitting(head, task)
         self.task: Task = "embedding" if traits.pooled else task if self._head is not None else "none"
+
+    def _probe(self) -> dict[str, Tensor]:
+        """Three tokens of no meaning, and two of a target, so that their lengths tell the two apart."""
+        ids = torch.arange(3).remainder(self._traits.vocabulary).unsqueeze(0)  # (1, 3)
+        inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+        if self._targets is not None:
+            inputs["decoder_input_ids"], inputs["decoder_attention_mask"] = ids[:, 1:], torch.ones_like(ids[:, 1:])
+        return inputs
+
+    def _left_padding_shifts(self) -> bool:
+        """True where a filler on the left changes the tokens behind it: their positions are counted from it."""
+        padded, alone = self._probe(), self._probe()
+        padded["attention_mask"][0, 0] = 0
+        alone |= {key: alone[key][:, 1:] for key in ("input_ids", "attention_mask")}
+        states = "last_hidden_state" if self._targets is None else "encoder_last_hidden_state"
+        ours, theirs = (getattr(self._forward(self._module, given, Recording()), states) for given in (padded, alone))
+        return not torch.allclose(ours[:, 1:], theirs, rtol=1e-3, atol=1e-3)
 
     def _fitting(self, head: Head | None, task: Task) -> Head | None:
         """The head where it gives the model's own logits, and these answer what the task says."""
         if head is None or (task == "next-token" and self.kind != "decoder"):
             return None  # a token that sees what follows it cannot foretell it
-        ids = torch.arange(3).remainder(self._traits.vocabulary).unsqueeze(0)
-        inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+        inputs = self._probe()
         hidden = self._forward(self._module, inputs, Recording()).last_hidden_state
         logits = self._forward(self._whole, inputs, None).logits
         return head if head.fits(hidden, logits) else None
@@ -170,6 +192,7 @@ class Model:
         self,
         text: str | Sequence[str],
         *,
+        target: str | Sequence[str] | None = None,
         padding_side: PaddingSide = "right",
         switches: Switches = Switches(),  # noqa: B008 - frozen
         agreement: bool = True,
@@ -177,10 +200,17 @@ class Model:
     ) -> Run:
         """One forward pass over a text, or over several padded to one batch.
 
-        Positions are counted over real tokens, so padding on either side leaves the result of a sample as it is alone.
+        Positions are counted over real tokens, so padding on either side leaves the result of a sample as it is alone;
+        a note says so where a model cannot be told its positions and padding on the left moves them.
+
+        In an encoder-decoder the text is the source, and the decoder reads a target behind its start token: the last
+        token that it reads is the last but the end, as in training. Without a target it reads what the model itself
+        writes, greedily, at most 32 tokens: once per source and with every switch as in the model, so that runs with
+        other switches are of the same tokens. Targets are always padded on the right.
 
         Args:
             text: one text or several. An empty one is run with the tokens that the tokenizer adds, as [CLS] and [SEP].
+            target: one per text, for an encoder-decoder alone.
             padding_side: where shorter texts are filled up.
             switches: what to change in the attention.
             agreement: also state how far the neutral run is from the model's own attention; computed once per input.
@@ -191,7 +221,8 @@ class Model:
             for models made for it, else the outputs (batch, len, width).
 
         Raises:
-            ValueError: if there is nothing to read, or a switch names a head or layer that the model does not have.
+            ValueError: if there is nothing to read, a target is one too many, or a switch names a head or layer that
+                the model does not have.
             BusyError: if no processor came free in two minutes.
 
         Source:
@@ -200,27 +231,40 @@ class Model:
         texts = _texts(text)
         self._check(switches)
         batch = self.read(texts, padding_side=padding_side, max_tokens=max_tokens)
-        inputs = self._inputs(batch)
-        record = Recording(switches, batch.real)
+        inputs, rows, targets = self._inputs(batch), batch, ()
+        if self._targets is not None:
+            with _processor():
+                rows, targets = self._targets.of(batch, None if target is None else _texts(target), max_tokens)
+            inputs |= {"decoder_input_ids": rows.ids, "decoder_attention_mask": rows.real.long()}
+        elif target is not None:
+            raise ValueError(f"a target goes with an encoder-decoder: {self.name} is one stack; leave it out")
+        record = Recording(switches, rows.real)
         output = self._forward(self._module, inputs, record).last_hidden_state
         with torch.inference_mode(False):
             output = output.clone()
         agreed = None
         if agreement:
             neutral = (record, output) if switches.neutral else None
-            agreed = self._agreement((texts, padding_side, max_tokens), batch, inputs, neutral)
+            key = (texts, padding_side, max_tokens, tuple(map(tuple, rows.ids.tolist())))
+            agreed = self._agreement(key, rows, inputs, neutral)
         return Run(
             source=self.name,
             texts=texts,
             calls=tuple(record.calls),
             inputs=record.inputs,
-            tokens={"self": batch.tokens},
+            tokens={"self": batch.tokens} if rows is batch else {"self": rows.tokens, "source": batch.tokens},
             output=output,
             heads_off=switches.heads_off,
             agreement=agreed,
-            answer=self._answer(output, batch.real),
-            notes=batch.notes,
+            answer=self._answer(output, rows.real),
+            notes=self._notes(batch, rows, padding_side),
+            targets=targets,
         )
+
+    def _notes(self, batch: Batch, rows: Batch, padding_side: PaddingSide) -> tuple[Note, ...]:
+        notes = batch.notes if rows is batch else (*batch.notes, *rows.notes)
+        moved = self._shifts and padding_side == "left" and not batch.real.all()
+        return (*notes, Note("positions_shifted")) if moved else notes
 
     def network(self, implementation: str = "eager") -> nn.Module:
         """The model without our attention, for tests that change its inputs: a copy of its own with the same weights.
@@ -256,6 +300,8 @@ class Model:
         """
         switches = Switches() if switches is None else switches
         self._check(switches)
+        if self._targets is not None:
+            raise ValueError(f"token ids alone make no run of {self.name}: it reads a source and a target; use run()")
         real = torch.ones_like(ids, dtype=torch.bool) if real is None else real.bool()
         inputs = {"input_ids": ids, "attention_mask": real.long()}
         if self._traits.takes_positions:
@@ -301,7 +347,10 @@ class Model:
             neutral = record, self._forward(self._module, inputs, record).last_hidden_state
         record, output = neutral
         reference = self._forward(self._twin, inputs, None, output_attentions=True)
-        agreed = compare(record.inputs, output, attentions_of(reference), reference.last_hidden_state, batch.real)
+        source = None if self._targets is None else inputs["attention_mask"].bool()
+        agreed = compare(
+            record.inputs, output, attentions_of(reference), reference.last_hidden_state, batch.real, source
+        )
         with self._agreements_guard:
             self._agreements[key] = agreed
             while len(self._agreements) > _REMEMBERED_AGREEMENTS:
@@ -314,54 +363,10 @@ class Model:
                 raise ValueError(f"heads_off names calls of {self.name}: got {name!r}; it has {list(self.heads)}")
             if head >= self.heads[name]:
                 raise ValueError(f"heads_off takes heads 0 to {self.heads[name] - 1} of {name}: got {head}")
-        beyond = sorted(n for n in switches.layers or () if n >= len(self.calls))
+        last = max((call.layer for call in self.calls), default=-1)
+        beyond = sorted(n for n in switches.layers or () if n > last)
         if beyond:
-            raise ValueError(f"layers takes layers 0 to {len(self.calls) - 1} of {self.name}: got {beyond}")
-
-
-def compare(
-    inputs: Mapping[str, CallInputs],
-    output: Tensor,
-    reference_weights: Sequence[Tensor],
-    reference: Tensor,
-    real: Tensor,
-) -> Agreement:
-    """Largest differences between a neutral run and a reference, over the rows of real tokens.
-
-    Args:
-        inputs: call name -> what our run computed from, in order.
-        output: (batch, len, width).
-        reference_weights: one (batch, heads, len, len) per call, in the same order.
-        reference: (batch, len, width).
-        real: (batch, len) bool, False = padding; padded queries are not compared, libraries disagree about them.
-    """
-    if len(reference_weights) != len(inputs):
-        raise ValueError(
-            f"need one reference map per attention call: got {len(reference_weights)} for {len(inputs)} calls"
-        )
-    weights = {}
-    for (name, call), theirs in zip(inputs.items(), reference_weights, strict=True):
-        ours = call.trace(keep=("weights",)).weights
-        assert ours is not None
-        weights[name] = _largest((ours - theirs).abs().amax(dim=(1, 3))[real])
-    return Agreement(
-        REFERENCE, weights, _largest((output - reference)[real].abs()), WEIGHTS_TOLERANCE, OUTPUT_TOLERANCE
-    )
-
-
-def attentions_of(outputs: Any) -> tuple[Tensor, ...]:
-    """The attention maps in a model's outputs; fused implementations leave them out without an error.
-
-    Raises:
-        ValueError: if there are none, or some are missing.
-    """
-    maps = getattr(outputs, "attentions", None)
-    if not maps or any(m is None for m in maps):
-        raise ValueError(
-            "attention maps must come with the outputs: got none, this model runs on a fused implementation (sdpa or "
-            'flash) that never forms them; reload it with attn_implementation="eager"'
-        )
-    return tuple(maps)
+            raise ValueError(f"layers takes layers 0 to {last} of {self.name}: got {beyond}")
 
 
 @contextmanager
@@ -375,11 +380,6 @@ def _processor() -> Iterator[None]:
         yield
     finally:
         _forwards.release()
-
-
-def _largest(differences: Tensor) -> float:
-    largest = float(differences.max())  # NaN wins over every number
-    return math.inf if math.isnan(largest) else largest
 
 
 def _texts(text: str | Sequence[str]) -> tuple[str, ...]:

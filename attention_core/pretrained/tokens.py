@@ -1,7 +1,7 @@
 """Text to token ids and to tokens that can be shown: labels and offsets come from the text as it was typed."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import torch
@@ -86,9 +86,21 @@ class TextReader:
         rows: list[list[int]] = []
         samples: list[tuple[Token, ...]] = []
         for sample, text in enumerate(texts):
-            ids, tokens = self._read_one(sample, text, limit, notes)
+            ids, tokens = self.read_one(sample, text, limit, notes)
             rows.append(ids)
             samples.append(tokens)
+        return self.batch(rows, samples, padding_side=padding_side, notes=notes)
+
+    def batch(
+        self,
+        rows: Sequence[Sequence[int]],
+        tokens: Sequence[tuple[Token, ...]],
+        *,
+        padding_side: PaddingSide = "right",
+        notes: Sequence[Note] = (),
+    ) -> Batch:
+        """One padded batch of samples that are ids already, with their tokens."""
+        samples = list(tokens)
         width = max(len(row) for row in rows)
         filler = Token(label=self._pad_piece, piece=self._pad_piece, id=self._pad_id, special=True, padding=True)
         ids = torch.full((len(rows), width), self._pad_id, dtype=torch.int64)
@@ -115,9 +127,10 @@ class TextReader:
         text = self._backend.decode([id_], skip_special_tokens=False)
         return piece if not text or "\ufffd" in text else text
 
-    def _read_one(
+    def read_one(
         self, sample: int, text: str, limit: int | None, notes: list[Note]
     ) -> tuple[list[int], tuple[Token, ...]]:
+        """Ids and tokens of one text; what there is to say about it goes to ``notes``. The same rules as ``read``."""
         if not isinstance(text, str):
             raise TypeError(f"a text must be a string: got {type(text).__name__} for sample {sample}")
         broken = next((i for i, ch in enumerate(text) if "\ud800" <= ch <= "\udfff"), None)
@@ -145,6 +158,30 @@ class TextReader:
             if token.typed_special:
                 notes.append(Note("typed_special", {"index": index, "label": token.label, "sample": sample}))
         return ids, tokens
+
+    def spelled(self, ids: Sequence[int]) -> tuple[str, tuple[Token, ...]]:
+        """The text that ids spell, without special ones, and their tokens with offsets into it."""
+        text = self._backend.decode(list(ids), skip_special_tokens=True)
+        tokens: list[Token] = []
+        begin, waiting = 0, 0  # where the text that is not told yet begins, and how many tokens wait for its end
+        for i, id_ in enumerate(ids):
+            piece = self._backend.id_to_token(id_) or f"[{id_}]"
+            if id_ in self._special_ids:
+                tokens.append(Token(label=piece, piece=piece, id=id_, special=True))
+                continue
+            tokens.append(Token(label=piece, piece=piece, id=id_, unknown=id_ == self._unknown_id))
+            waiting += 1
+            so_far = self._backend.decode(list(ids[: i + 1]), skip_special_tokens=True)
+            if not text.startswith(so_far) and any(later not in self._special_ids for later in ids[i + 1 :]):
+                continue  # half a character: its other half comes
+            end = len(so_far) if text.startswith(so_far) else len(text)
+            places = [k for k in range(i + 1) if ids[k] not in self._special_ids][-waiting:]
+            for part, k in enumerate(places):
+                start = begin + (text[begin:end].strip() == tokens[k].piece and text[begin] == " ")
+                label = text[start:end] if waiting == 1 else f"{text[start:end]}·{part + 1}/{waiting}"
+                tokens[k] = replace(tokens[k], label=label or tokens[k].piece, span=(start, end))
+            begin, waiting = end, 0
+        return text, tuple(tokens)
 
     def _label(self, text: str, encoding: Any, added: Sequence[bool]) -> list[Token]:
         pieces, spans, ids = encoding.tokens, encoding.offsets, encoding.ids

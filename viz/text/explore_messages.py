@@ -19,6 +19,11 @@ TEXTS: dict[str, tuple[str, str]] = {
         "A special-token string was typed in the text at index {index}; it is an ordinary token of the text, not padding or a border.",
         "文本中第 {index} 个词元是用户输入的特殊标记字符串；它是文本的一部分，不是填充或边界。",
     ),
+    "note.positions_shifted": (
+        "This model counts positions from the first token of the batch, fillers included, and cannot be told others: "
+        "with padding on the left, a shorter text comes out differently than alone. Pad on the right to avoid that.",
+        "该模型的位置从批次的第一个词元（含填充）开始计数，且无法另行指定：左侧填充时，较短文本的结果与单独运行时不同。改用右侧填充即可避免。",
+    ),
     "note.lines_cut": (
         "A batch holds at most {most} samples: the text has {total} lines, so the first {most} are run. "
         "Remove lines to see later ones.",
