@@ -21,7 +21,6 @@ LONGEST = 400
 LONGEST_OF_TESTS = 500  # cases beside each other; texts are tables and may be as long as they are
 LONGER_FOR_A_REASON = {
     "attention_core/masks.py": "every builder with its drawing; the conventions already have a room of their own",
-    "attention_core/modules.py": "one docstring of shapes per public module; the computation is elsewhere",
     "attention_core/positions.py": "six encodings side by side, each with its source and drawing",
     "tests/core/test_from_scratch.py": "one room, whose runs, masks, positions and errors share their cases",
 }

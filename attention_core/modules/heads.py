@@ -1,17 +1,17 @@
-"""Attention with its projections: one head, many heads, and the block around them. Each returns its trace.
+"""Attention with its projections: one head, many heads. Each returns its trace.
 
 Layout is always ``(batch, len, d_model)``. The number of heads, d_k and d_v may be chosen independently of d_model.
 There is no dropout: the weights in the trace are the ones that made the output.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from attention_core.attention import ALL_STAGES, AttentionTrace, scaled_dot_product_attention
-from attention_core.positions import Rotation, draw_normal
+from attention_core.modules.layers import check_input, check_sizes, copy_layer, draw, linear_layer
+from attention_core.positions import Rotation
 
 
 def split_heads(x: Tensor, heads: int) -> Tensor:
@@ -70,17 +70,17 @@ class SelfAttention(nn.Module):
         device: torch.device | str | None = None,
     ) -> None:
         super().__init__()
-        _check_sizes(d_model=d_model, d_k=d_k, d_v=d_v)
+        check_sizes(d_model=d_model, d_k=d_k, d_v=d_v)
         self.d_model, self.d_k, self.d_v = d_model, d_k, d_v
-        self.q_proj = _linear(d_model, d_k, bias, dtype, device)
-        self.k_proj = _linear(d_model, d_k, bias, dtype, device)
-        self.v_proj = _linear(d_model, d_v, bias, dtype, device)
+        self.q_proj = linear_layer(d_model, d_k, bias, dtype, device)
+        self.k_proj = linear_layer(d_model, d_k, bias, dtype, device)
+        self.v_proj = linear_layer(d_model, d_v, bias, dtype, device)
         self.reset_parameters(generator)
 
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
         """Draws all weights anew: see ``MultiHeadAttention.reset_parameters``."""
         for projection in (self.q_proj, self.k_proj, self.v_proj):
-            _draw(projection, generator)
+            draw(projection, generator)
 
     def forward(
         self,
@@ -111,7 +111,7 @@ class SelfAttention(nn.Module):
             ValueError: if a shape does not fit.
             TypeError: if a dtype does not fit.
         """
-        _check_input("x", x, self.d_model, self.q_proj)
+        check_input("x", x, self.d_model, self.q_proj)
         query = self.q_proj(x).unsqueeze(1)  # (batch, 1, len, d_k)
         key = self.k_proj(x).unsqueeze(1)  # (batch, 1, len, d_k)
         value = self.v_proj(x).unsqueeze(1)  # (batch, 1, len, d_v)
@@ -164,7 +164,7 @@ class MultiHeadAttention(nn.Module):
         device: torch.device | str | None = None,
     ) -> None:
         super().__init__()
-        _check_sizes(d_model=d_model, num_heads=num_heads)
+        check_sizes(d_model=d_model, num_heads=num_heads)
         if d_k is None:
             if d_model % num_heads:
                 raise ValueError(
@@ -176,15 +176,15 @@ class MultiHeadAttention(nn.Module):
         num_kv_heads = num_heads if num_kv_heads is None else num_kv_heads
         key_dim = d_model if key_dim is None else key_dim
         value_dim = key_dim if value_dim is None else value_dim
-        _check_sizes(d_k=d_k, d_v=d_v, num_kv_heads=num_kv_heads, key_dim=key_dim, value_dim=value_dim)
+        check_sizes(d_k=d_k, d_v=d_v, num_kv_heads=num_kv_heads, key_dim=key_dim, value_dim=value_dim)
         if num_heads % num_kv_heads:
             raise ValueError(f"num_heads must be a multiple of num_kv_heads: got {num_heads} and {num_kv_heads}")
         self.d_model, self.key_dim, self.value_dim = d_model, key_dim, value_dim
         self.num_heads, self.num_kv_heads, self.d_k, self.d_v = num_heads, num_kv_heads, d_k, d_v
-        self.q_proj = _linear(d_model, num_heads * d_k, bias, dtype, device)
-        self.k_proj = _linear(key_dim, num_kv_heads * d_k, bias, dtype, device)
-        self.v_proj = _linear(value_dim, num_kv_heads * d_v, bias, dtype, device)
-        self.out_proj = _linear(num_heads * d_v, d_model, bias, dtype, device)
+        self.q_proj = linear_layer(d_model, num_heads * d_k, bias, dtype, device)
+        self.k_proj = linear_layer(key_dim, num_kv_heads * d_k, bias, dtype, device)
+        self.v_proj = linear_layer(value_dim, num_kv_heads * d_v, bias, dtype, device)
+        self.out_proj = linear_layer(num_heads * d_v, d_model, bias, dtype, device)
         self.reset_parameters(generator)
 
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
@@ -200,7 +200,7 @@ class MultiHeadAttention(nn.Module):
             LeCun et al. 1998, "Efficient BackProp", section 4.6.
         """
         for projection in (self.q_proj, self.k_proj, self.v_proj, self.out_proj):
-            _draw(projection, generator)
+            draw(projection, generator)
 
     @classmethod
     def from_torch(cls, module: nn.MultiheadAttention) -> "MultiHeadAttention":
@@ -240,8 +240,8 @@ class MultiHeadAttention(nn.Module):
         biases = (None, None, None) if module.in_proj_bias is None else module.in_proj_bias.chunk(3)  # 3 x (d_model,)
         inputs = (ours.q_proj, ours.k_proj, ours.v_proj)
         for linear, one_weight, one_bias in zip(inputs, weights, biases, strict=True):
-            _copy(linear, one_weight, one_bias)
-        _copy(ours.out_proj, module.out_proj.weight, module.out_proj.bias)
+            copy_layer(linear, one_weight, one_bias)
+        copy_layer(ours.out_proj, module.out_proj.weight, module.out_proj.bias)
         return ours
 
     def project(
@@ -261,9 +261,9 @@ class MultiHeadAttention(nn.Module):
             raise ValueError("value_input needs a key_input of the same length: got value_input alone")
         key_input = query_input if key_input is None else key_input
         value_input = key_input if value_input is None else value_input
-        _check_input("query_input", query_input, self.d_model, self.q_proj)
-        _check_input("key_input", key_input, self.key_dim, self.k_proj)
-        _check_input("value_input", value_input, self.value_dim, self.v_proj)
+        check_input("query_input", query_input, self.d_model, self.q_proj)
+        check_input("key_input", key_input, self.key_dim, self.k_proj)
+        check_input("value_input", value_input, self.value_dim, self.v_proj)
         batches = (query_input.shape[0], key_input.shape[0], value_input.shape[0])
         if len(set(batches)) > 1:
             raise ValueError(
@@ -330,191 +330,3 @@ class MultiHeadAttention(nn.Module):
             keep=keep,
         )
         return self.combine(trace.output), trace  # (batch, q_len, d_model)
-
-
-class TransformerBlock(nn.Module):
-    """Self-attention and a feed-forward network, each with layer norm and a residual path.
-
-        pre-norm    x = x + attention(norm(x));    x = x + feed_forward(norm(x))
-        post-norm   x = norm(x + attention(x));    x = norm(x + feed_forward(x))
-
-    Args:
-        d_model: width of the residual path.
-        num_heads, d_k, d_v, num_kv_heads, bias: as in ``MultiHeadAttention``.
-        d_ff: width inside the feed-forward network; None means 4 * d_model.
-        norm_first: True is pre-norm (GPT-2), False post-norm (the 2017 paper, BERT).
-        activation: of the feed-forward network.
-        norm_eps: added to the variance in layer norm.
-        generator: source of the initial weights; with one, nothing is drawn from torch's global generator.
-        dtype, device: of the weights.
-
-    Source:
-        Vaswani et al. 2017, sections 3.1 and 3.3; pre-norm against post-norm: Xiong et al. 2020.
-    """
-
-    def __init__(
-        self,
-        d_model: int,
-        num_heads: int,
-        *,
-        d_ff: int | None = None,
-        d_k: int | None = None,
-        d_v: int | None = None,
-        num_kv_heads: int | None = None,
-        norm_first: bool = True,
-        activation: Callable[[Tensor], Tensor] = functional.gelu,
-        norm_eps: float = 1e-5,
-        bias: bool = True,
-        generator: torch.Generator | None = None,
-        dtype: torch.dtype | None = None,
-        device: torch.device | str | None = None,
-    ) -> None:
-        super().__init__()
-        d_ff = 4 * d_model if d_ff is None else d_ff
-        _check_sizes(d_ff=d_ff)
-        self.norm_first, self.activation = norm_first, activation
-        self.attention = MultiHeadAttention(
-            d_model,
-            num_heads,
-            d_k=d_k,
-            d_v=d_v,
-            num_kv_heads=num_kv_heads,
-            bias=bias,
-            generator=generator,
-            dtype=dtype,
-            device=device,
-        )
-        self.attention_norm = nn.LayerNorm(d_model, eps=norm_eps, bias=bias, dtype=dtype, device=device)
-        self.up_proj = _linear(d_model, d_ff, bias, dtype, device)
-        self.down_proj = _linear(d_ff, d_model, bias, dtype, device)
-        self.feed_forward_norm = nn.LayerNorm(d_model, eps=norm_eps, bias=bias, dtype=dtype, device=device)
-        for projection in (self.up_proj, self.down_proj):
-            _draw(projection, generator)
-
-    def reset_parameters(self, generator: torch.Generator | None = None) -> None:
-        """Draws all weights anew: see ``MultiHeadAttention.reset_parameters``; layer norms start as identity."""
-        self.attention.reset_parameters(generator)
-        for projection in (self.up_proj, self.down_proj):
-            _draw(projection, generator)
-        self.attention_norm.reset_parameters()
-        self.feed_forward_norm.reset_parameters()
-
-    @classmethod
-    def from_torch(cls, layer: nn.TransformerEncoderLayer) -> "TransformerBlock":
-        """A block with a copy of the weights, and the dtype and device, of torch's own; dropout is left out.
-
-        Raises:
-            TypeError: if it is not an nn.TransformerEncoderLayer.
-        """
-        if not isinstance(layer, nn.TransformerEncoderLayer):
-            raise TypeError(f"from_torch takes an nn.TransformerEncoderLayer: got {type(layer).__name__}")
-        weight = layer.linear1.weight
-        block = cls(
-            layer.self_attn.embed_dim,
-            layer.self_attn.num_heads,
-            d_ff=layer.linear1.out_features,
-            norm_first=layer.norm_first,
-            activation=layer.activation,
-            norm_eps=layer.norm1.eps,
-            bias=layer.linear1.bias is not None,
-            generator=torch.Generator(),  # the draw is overwritten; it must not move the global generator
-            dtype=weight.dtype,
-            device=weight.device,
-        )
-        block.attention = MultiHeadAttention.from_torch(layer.self_attn)
-        _copy(block.attention_norm, layer.norm1.weight, layer.norm1.bias)
-        _copy(block.up_proj, layer.linear1.weight, layer.linear1.bias)
-        _copy(block.down_proj, layer.linear2.weight, layer.linear2.bias)
-        _copy(block.feed_forward_norm, layer.norm2.weight, layer.norm2.bias)
-        return block
-
-    def feed_forward(self, x: Tensor) -> Tensor:
-        """Two layers applied to every token alone: (batch, len, d_model) -> (batch, len, d_model)."""
-        inner = self.activation(self.up_proj(x))  # (batch, len, d_ff)
-        return self.down_proj(inner)  # (batch, len, d_model)
-
-    def forward(
-        self,
-        x: Tensor,
-        *,
-        allowed: Tensor | None = None,
-        bias: Tensor | None = None,
-        sinks: Tensor | None = None,
-        scale: float | None = None,
-        softcap: float | None = None,
-        rotary: Rotation | None = None,
-        keep: Collection[str] = ALL_STAGES,
-    ) -> tuple[Tensor, AttentionTrace]:
-        """One step of the residual path.
-
-        Args:
-            x: (batch, len, d_model) float.
-            allowed: bool, broadcastable to (batch, num_heads, len, len); True = may attend.
-            bias: float, likewise, added to the scaled scores.
-            sinks: (num_heads,) float, one extra logit per head without a value.
-            scale: factor on the scores; None means 1 / sqrt(d_k).
-            softcap: bound on the absolute scaled score; None means no bound.
-            rotary: turns queries and keys before they meet, from ``positions.rotation``.
-            keep: names of the stages to hold in the trace.
-
-        Returns:
-            (batch, len, d_model), and the trace of its attention, (batch, num_heads, len, len).
-        """
-        _check_input("x", x, self.attention.d_model, self.attention.q_proj)
-        attended, trace = self.attention(
-            self.attention_norm(x) if self.norm_first else x,
-            allowed=allowed,
-            bias=bias,
-            sinks=sinks,
-            scale=scale,
-            softcap=softcap,
-            rotary=rotary,
-            keep=keep,
-        )
-        if self.norm_first:
-            x = x + attended
-            return x + self.feed_forward(self.feed_forward_norm(x)), trace
-        x = self.attention_norm(x + attended)
-        return self.feed_forward_norm(x + self.feed_forward(x)), trace
-
-
-def _linear(
-    in_features: int,
-    out_features: int,
-    bias: bool,
-    dtype: torch.dtype | None,
-    device: torch.device | str | None,
-) -> nn.Linear:
-    """A linear layer with its weights still to be drawn: the usual constructor would move the global generator."""
-    empty = nn.Linear(in_features, out_features, bias=bias, dtype=dtype, device="meta")
-    return empty.to_empty(device=device or torch.get_default_device())
-
-
-def _draw(linear: nn.Linear, generator: torch.Generator | None) -> None:
-    draw_normal(linear.weight, linear.in_features**-0.5, generator)
-    if linear.bias is not None:
-        nn.init.zeros_(linear.bias)
-
-
-@torch.no_grad()
-def _copy(target: nn.Linear | nn.LayerNorm, weight: Tensor, bias: Tensor | None) -> None:
-    target.weight.copy_(weight)
-    if bias is not None:
-        target.bias.copy_(bias)
-
-
-def _check_sizes(**sizes: int) -> None:
-    for name, size in sizes.items():
-        if size < 1:
-            raise ValueError(f"{name} must be at least 1: got {size}")
-
-
-def _check_input(name: str, x: Tensor, width: int, projection: nn.Linear) -> None:
-    if x.dim() != 3:
-        hint = "; add a batch axis with unsqueeze(0)" if x.dim() == 2 else ""
-        raise ValueError(f"{name} must be (batch, len, {width}): got shape {tuple(x.shape)}{hint}")
-    if x.shape[-1] != width:
-        raise ValueError(f"{name} must have width {width} on its last axis: got shape {tuple(x.shape)}")
-    if x.dtype != projection.weight.dtype:
-        weights = projection.weight.dtype
-        raise TypeError(f"{name} must have the dtype of the weights, {weights}: got {x.dtype}; use .to({weights})")
