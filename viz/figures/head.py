@@ -51,6 +51,8 @@ def head_heatmap(
     intended: np.ndarray | None = None,
     padded_queries: Sequence[bool] | np.ndarray | None = None,
     padded_keys: Sequence[bool] | np.ndarray | None = None,
+    first_query: int = 0,
+    first_key: int = 0,
     numbers_in_cells: bool = True,
     title: str = "",
     width: int = 760,
@@ -78,6 +80,8 @@ def head_heatmap(
         intended: bool, broadcastable: the mask that was meant, where it differs.
         padded_queries: one bool per query, True = padding; striped, label dimmed.
         padded_keys: the same for the keys.
+        first_query: number of the first row, where the map is a part of a larger one.
+        first_key: number of the first column, likewise.
         numbers_in_cells: write the numbers up to 12 tokens.
         title: plain text.
         width: expected width in pixels, for spacing only; the figure stretches.
@@ -129,8 +133,8 @@ def head_heatmap(
     if z.size > _STAGES_CELLS:
         others = {name: array for name, array in others.items() if name == "weights" and z.size <= 4 * _STAGES_CELLS}
 
-    x_axis = token_axis(keys, dimmed=pad_k, block=block_k)
-    y_axis = token_axis(queries, dimmed=pad_q, block=block_q)
+    x_axis = token_axis(keys, dimmed=pad_k, block=block_k, offset=first_key)
+    y_axis = token_axis(queries, dimmed=pad_q, block=block_q, offset=first_query)
     left_guess = 24 + label_width(y_axis.categories, size=theme.TICK_SIZE)
     cell_x = max(80, width - left_guess - 56) / columns
     cell_y = max(min(cell_x, 46.0, 760 / rows), 60 / rows)

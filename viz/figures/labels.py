@@ -188,6 +188,7 @@ def token_axis(
     max_len: int = TICK_WIDTH,
     dimmed: Iterable[bool] | None = None,
     block: int = 1,
+    offset: int = 0,
 ) -> TokenAxis:
     """Lays ``groups`` copies of the tokens on one axis, each with ``before`` and ``after`` blank places.
 
@@ -199,12 +200,14 @@ def token_axis(
         max_len: as in ``visible``.
         dimmed: as in ``axis_labels``.
         block: tokens per place; above 1 a place reads ``{first} to {last}``, and ``dimmed`` counts places.
+        offset: number of the first token, where the tokens are a part of a longer text.
     """
     dim = None if dimmed is None else list(dimmed)
     places = -(-len(tokens) // block)
-    ranges = [f"{i} to {min(i + block, len(tokens)) - 1}" for i in range(0, len(tokens), block)] if block > 1 else []
-    hovers = hover_labels(tokens) if block == 1 else ranges
-    plain = [f"{i} " + _isolate(escape(token)) for i, token in enumerate(tokens)] if block == 1 else ranges
+    starting = range(0, len(tokens), block) if block > 1 else ()
+    ranges = [f"{i + offset} to {min(i + block, len(tokens)) - 1 + offset}" for i in starting]
+    hovers = hover_labels(tokens, offset=offset) if block == 1 else ranges
+    plain = [f"{i} " + _isolate(escape(token)) for i, token in enumerate(tokens, offset)] if block == 1 else ranges
     categories: list[str] = []
     starts: list[int] = []
     alias: dict[str, str] = {}
@@ -213,7 +216,7 @@ def token_axis(
         categories += islice(blanks, before)
         starts.append(len(categories))
         if block == 1:
-            labels = axis_labels(tokens, suffix=group, max_len=max_len, dimmed=dim)
+            labels = axis_labels(tokens, suffix=group, max_len=max_len, dimmed=dim, offset=offset)
         else:
             labels = [text + invisible(group) for text in ranges]
         for label, hover, simple in zip(labels, hovers, plain, strict=True):

@@ -85,6 +85,7 @@ class CallView:
         query_tokens, key_tokens: of the rows and columns.
         checks: the verdict of the rows of this sample.
         d_k, d_v, kv_heads: sizes.
+        first_query, first_key: numbers of the first row and column, where it is a part of a longer text.
     """
 
     call: Call
@@ -101,10 +102,20 @@ class CallView:
     d_k: int
     d_v: int
     kv_heads: int
+    first_query: int = 0
+    first_key: int = 0
 
     @property
     def heads(self) -> int:
         return self.weights.shape[0]
+
+    @property
+    def last_query(self) -> int:
+        return self.first_query + len(self.query_tokens) - 1
+
+    @property
+    def last_key(self) -> int:
+        return self.first_key + len(self.key_tokens) - 1
 
     def kv_head(self, head: int) -> int:
         """The key/value head that a query head reads."""
@@ -148,6 +159,25 @@ def _view(request: Request, call_name: str, sample: int) -> CallView:
         d_k=inputs.query.shape[-1],
         d_v=inputs.value.shape[-1],
         kv_heads=inputs.key.shape[-3],
+    )
+
+
+def part_of(shown: CallView, start: int, size: int) -> CallView:
+    """Queries and keys of a view from a token on, at most ``size`` of each; the checks stay those of the whole."""
+    first_query = max(0, min(start, len(shown.query_tokens) - size))
+    first_key = max(0, min(start, len(shown.key_tokens) - size))
+    rows, columns = slice(first_query, first_query + size), slice(first_key, first_key + size)
+    cut = {
+        name: getattr(shown, name)[:, rows, columns]
+        for name in ("scores", "scaled", "logits", "weights", "allowed", "intended")
+    }
+    return replace(
+        shown,
+        query_tokens=shown.query_tokens[rows],
+        key_tokens=shown.key_tokens[columns],
+        first_query=first_query,
+        first_key=first_key,
+        **cut,
     )
 
 
