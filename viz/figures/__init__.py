@@ -9,6 +9,7 @@ from plotly.graph_objects import Figure
 from viz.figures.diagnostics import entropy_and_top_weight, saturation_per_head, score_histogram, variance_per_head
 from viz.figures.grid import head_grid
 from viz.figures.head import head_heatmap
+from viz.figures.overview import head_overview, number_overview
 from viz.figures.stack import stacked
 from viz.figures.standalone import standalone_html
 from viz.figures.tables import head_table, matrix_table, received_by, sent_by
@@ -20,8 +21,10 @@ __all__ = [
     "entropy_and_top_weight",
     "head_grid",
     "head_heatmap",
+    "head_overview",
     "head_table",
     "matrix_table",
+    "number_overview",
     "received_by",
     "saturation_per_head",
     "score_histogram",
