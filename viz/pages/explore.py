@@ -7,7 +7,7 @@ import streamlit as st
 from attention_core.pretrained import Model
 from attention_core.runs import Run
 from viz.figures.labels import visible
-from viz.pages import charts
+from viz.pages import charts, explore_answer
 from viz.pages import explore_controls as controls
 from viz.pages import explore_messages as messages
 from viz.pages import explore_sections as sections
@@ -132,5 +132,5 @@ def _picture(request: Request, made: Run) -> None:
     charts.start(remember=take_away.opened())
     views.draw(request, made, shown)
     if isinstance(request, ModelRequest):
-        sections.answer(request)
+        explore_answer.draw(request, shown)
     take_away.draw(request, shown, sections.run_lines(request, made, shown))

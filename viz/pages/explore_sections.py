@@ -25,7 +25,7 @@ from viz.pages import explore_state as state
 from viz.pages.charts import chart
 from viz.pages.explore_controls import head_title
 from viz.pages.explore_state import clamp, get, key, put
-from viz.services.attention import ModelRequest, Request, embedding_cosines, revision
+from viz.services.attention import ModelRequest, Request, revision
 from viz.services.views import CallView, Statistics
 from viz.text import DEFAULT_LANGUAGE, language, t, template
 
@@ -235,21 +235,6 @@ def diagnostics(shown: Statistics, panels: dict[str, Figure]) -> None:
         columns = {t("column.head"): list(range(len(numbers["raw_variance"])))}
         columns |= {t(f"column.{name}"): values for name, values in numbers.items()}
         st.dataframe(columns, hide_index=True)
-
-
-def answer(request: ModelRequest) -> None:
-    """What the switches did to the sentence embeddings."""
-    st.header(t("explore.answer"))
-    if request.switches.neutral:
-        st.caption(t("explore.answer_neutral"))
-        return
-    st.write(t("explore.answer_cosine"))
-    rows = "".join(
-        f"<tr><td><bdi>{escape(text)}</bdi></td><td>{cosine:.4f}</td></tr>"
-        for text, cosine in zip(request.texts, embedding_cosines(request), strict=True)
-    )
-    head = f"<tr><th>{escape(t('column.sample'))}</th><th>{escape(t('column.cosine'))}</th></tr>"
-    st.html(f'<table class="answer">{head}{rows}</table>')
 
 
 def figure_words() -> FigureWords:

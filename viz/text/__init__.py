@@ -15,6 +15,7 @@ from viz.text import (
     bug_zoo,
     debug,
     explore,
+    explore_answer,
     explore_messages,
     explore_take_away,
     explore_views,
@@ -32,6 +33,7 @@ DEFAULT_LANGUAGE = "en"
 _PAGES = (
     frame,
     explore,
+    explore_answer,
     explore_messages,
     explore_take_away,
     explore_views,

@@ -358,16 +358,4 @@ TEXTS: dict[str, tuple[str, str]] = {
     "column.jacobian_norm": ("softmax Jacobian", "softmax 雅可比"),
     "column.query_gradient": ("|∂/∂q|", "|∂/∂q|"),
     "column.key_gradient": ("|∂/∂k|", "|∂/∂k|"),
-    # Answer
-    "explore.answer": ("What changed in the answer", "答案有何变化"),
-    "explore.answer_neutral": (
-        "Nothing: every switch is as in the model. Change one and the sentence embedding is compared here.",
-        "没有变化：所有开关与模型一致。改变任一开关，这里会比较句子嵌入。",
-    ),
-    "explore.answer_cosine": (
-        "Cosine between the sentence embedding with these switches and the model's own (1 is unchanged):",
-        "当前开关下的句子嵌入与模型自身嵌入的余弦（1 为未改变）：",
-    ),
-    "column.sample": ("sample", "样本"),
-    "column.cosine": ("cosine to the model's own", "与模型自身的余弦"),
 }
