@@ -172,9 +172,10 @@ class TextReader:
             tokens.append(Token(label=piece, piece=piece, id=id_, unknown=id_ == self._unknown_id))
             waiting += 1
             so_far = self._backend.decode(list(ids[: i + 1]), skip_special_tokens=True)
-            if not text.startswith(so_far) and any(later not in self._special_ids for later in ids[i + 1 :]):
+            whole = text.startswith(so_far) and so_far != text
+            if not whole and any(later not in self._special_ids for later in ids[i + 1 :]):
                 continue  # half a character: its other half comes
-            end = len(so_far) if text.startswith(so_far) else len(text)
+            end = len(so_far) if whole else len(text)
             places = [k for k in range(i + 1) if ids[k] not in self._special_ids][-waiting:]
             for part, k in enumerate(places):
                 start = begin + (text[begin:end].strip() == tokens[k].piece and text[begin] == " ")

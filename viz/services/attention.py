@@ -31,12 +31,16 @@ KEPT_BYTES = 256 * 2**20
 
 @dataclass(frozen=True)
 class ModelRequest:
-    """A run of a pretrained model: its catalog name, one text per sample, padding side, switches."""
+    """A run of a pretrained model: its catalog name, one text per sample, padding side, switches.
+
+    ``targets`` are for encoder-decoders, one per text; without them the model writes its own.
+    """
 
     model: str
     texts: tuple[str, ...]
     padding_side: str = "right"
     switches: Switches = Switches()  # noqa: RUF009 - frozen
+    targets: tuple[str, ...] = ()
 
     @property
     def scaling(self) -> bool:
@@ -218,7 +222,10 @@ def embedding_cosines(request: ModelRequest) -> list[float]:
 def _compute(request: Request) -> Run:
     if isinstance(request, ModelRequest):
         side = "left" if request.padding_side == "left" else "right"
-        return loaded_model(request.model).run(list(request.texts), padding_side=side, switches=request.switches)
+        target = list(request.targets) or None
+        return loaded_model(request.model).run(
+            list(request.texts), target=target, padding_side=side, switches=request.switches
+        )
     return run_from_scratch(request.text, request.config)
 
 
