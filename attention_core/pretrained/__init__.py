@@ -1,9 +1,11 @@
 """Pretrained models with our attention inside; the only room that imports transformers, and only to load a model."""
 
 from attention_core.pretrained.catalog import CATALOG, DEFAULT_MODEL, CatalogEntry, find_entry
+from attention_core.pretrained.errors import LoadError
 from attention_core.pretrained.fetching import FetchError, cache_folder, fetch
-from attention_core.pretrained.loading import LoadError, is_available, load
+from attention_core.pretrained.loading import load, loaded
 from attention_core.pretrained.running import BusyError, Model
+from attention_core.pretrained.sources import bring, is_available
 from attention_core.pretrained.switches import ABLATIONS, MASK_SWITCHES, Switches
 
 __all__ = [
@@ -17,9 +19,11 @@ __all__ = [
     "LoadError",
     "Model",
     "Switches",
+    "bring",
     "cache_folder",
     "fetch",
     "find_entry",
     "is_available",
     "load",
+    "loaded",
 ]

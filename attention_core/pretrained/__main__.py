@@ -8,10 +8,10 @@ from pathlib import Path
 from attention_core.pretrained import catalog
 from attention_core.pretrained.catalog import DEFAULT_MODEL
 from attention_core.pretrained.fetching import FetchError, cache_folder, fetch
-from attention_core.pretrained.loading import is_available
 from attention_core.pretrained.progress import Stage
+from attention_core.pretrained.sources import is_available
 
-_STAGES: Mapping[Stage, str] = {"download": "downloaded", "convert": "converted, tensors"}
+_STAGES: Mapping[Stage, str] = {"download": "downloaded", "convert": "converted, tensors", "weights": "weights"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

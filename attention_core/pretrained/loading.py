@@ -10,30 +10,18 @@ from typing import Any, Generic, TypeVar
 
 import torch
 
-from attention_core.pretrained import fetching
+from attention_core.pretrained import fetching, hub, memory
 from attention_core.pretrained.backend import IMPLEMENTATION, register
-from attention_core.pretrained.catalog import DEFAULT_MODEL, CatalogEntry, find_entry, known_names
+from attention_core.pretrained.catalog import CatalogEntry
+from attention_core.pretrained.errors import LoadError, first_line
 from attention_core.pretrained.heads import AUTO_CLASSES, Head, Task, body_of, task_of
+from attention_core.pretrained.progress import Progress, counting_weights, ignore
 from attention_core.pretrained.running import Model, Traits
+from attention_core.pretrained.sources import Origin, resolve
 from attention_core.pretrained.stacks import Targets, TwoStacks
 from attention_core.pretrained.tokens import TextReader
 
 T = TypeVar("T")
-
-
-class LoadError(RuntimeError):
-    """A model cannot be used; the message says why and what to do.
-
-    Attributes:
-        code: "not-fetched", "damaged", "not-found", "no-network", "no-weights", "no-tokenizer", "incomplete" or
-            "unsupported".
-        name: the model that was asked for.
-    """
-
-    def __init__(self, code: str, name: str, message: str) -> None:
-        super().__init__(message)
-        self.code = code
-        self.name = name
 
 
 class Once(Generic[T]):
@@ -53,16 +41,21 @@ class Once(Generic[T]):
                 self._made[key] = make()
             return self._made[key]
 
+    def known(self, key: Hashable) -> T | None:
+        """The thing of that key if it is made; waits for nobody."""
+        return self._made.get(key)
+
 
 _models: Once[Model] = Once()
 _one_at_a_time = threading.Lock()  # transformers swaps process-wide defaults while it builds a model
 
 
-def load(name: str | os.PathLike[str]) -> Model:
+def load(name: str | os.PathLike[str], *, progress: Progress | None = None) -> Model:
     """A model with our attention inside, ready to run; the same object every time.
 
     Args:
         name: of the catalog, a folder with config, tokenizer and safetensors, or an id on the model hub.
+        progress: told about the stages "download" (of the hub) and "weights"; what it raises ends the loading.
 
     Returns:
         Model, in float32, evaluating, its weights frozen.
@@ -70,48 +63,31 @@ def load(name: str | os.PathLike[str]) -> Model:
     Raises:
         LoadError: with a code, the reason and the remedy.
     """
-    name = os.fspath(name)
-    if not name.strip():
-        raise LoadError("not-found", name, f"a model needs a name: got {name!r}; the catalog has {known_names()}")
-    entry = find_entry(name)
-    if entry is not None and entry.source is not None:
-        return _models.get((entry.name, str(fetching.model_folder(entry))), lambda: _from_catalog(entry))
-    folder = Path(name).expanduser()
-    if folder.is_dir():
-        key = (str(folder.resolve()), _fingerprint(folder))
-        return _models.get(key, lambda: _build(str(folder), name, entry))
-    if folder.is_absolute() or name.startswith((".", "~")) or name.count("/") > 1:
-        raise LoadError("not-found", name, f"a model folder must exist: got {name!r}; check the path")
-    if entry is None and "/" not in name:
-        raise LoadError(
-            "not-found",
-            name,
-            f"a model is a name of the catalog ({known_names()}), a folder, or owner/name on the hub: got {name!r}",
-        )
-    hub_id = name if entry is None else entry.hub_id or name
-    return _models.get(hub_id, lambda: _build(hub_id, name, entry))
+    origin, tell = resolve(name), progress or ignore
+    if origin.kind == "package":
+        return _models.get(_key(origin), lambda: _from_catalog(origin, tell))
+    if origin.kind == "folder":
+        return _models.get(_key(origin), lambda: _build(origin.place, origin.name, origin.entry, tell))
+
+    def from_hub() -> Model:
+        return _build(str(hub.bring(origin.place, origin.name, tell)), origin.name, origin.entry, tell)
+
+    return _models.get(_key(origin), from_hub)
 
 
-def is_available(name: str | os.PathLike[str]) -> bool:
-    """True when ``load`` needs no network for this model on this machine now."""
-    name = os.fspath(name)
-    entry = find_entry(name)
-    if entry is not None and entry.source is not None:
-        return fetching.is_fetched(entry)
-    if not name.strip():
-        return False
-    folder = Path(name).expanduser()
-    if folder.is_dir():
-        return (folder / "config.json").is_file() and any(folder.glob("*.safetensors"))
-    hub_id = name if entry is None else entry.hub_id or name
-    snapshots = _hub_cache() / f"models--{hub_id.replace('/', '--')}" / "snapshots"
-    return any(
-        (snapshot / "config.json").exists() and any(snapshot.glob("*.safetensors")) for snapshot in snapshots.glob("*")
-    )
+def loaded(name: str | os.PathLike[str]) -> Model | None:
+    """The model if it has been loaded in this process, without loading it; else None."""
+    try:
+        return _models.known(_key(resolve(name)))
+    except LoadError:
+        return None
 
 
-def _hub_cache() -> Path:
-    return fetching.cache_folder() / "hub"
+def _key(origin: Origin) -> Hashable:
+    if origin.kind == "folder":
+        folder = Path(origin.place)
+        return str(folder.resolve()), _fingerprint(folder)
+    return (origin.entry.name, origin.place) if origin.entry is not None else origin.place
 
 
 def _fingerprint(folder: Path) -> tuple[tuple[str, int, int], ...]:
@@ -120,18 +96,21 @@ def _fingerprint(folder: Path) -> tuple[tuple[str, int, int], ...]:
     return tuple((f.name, f.stat().st_size, f.stat().st_mtime_ns) for f in files)
 
 
-def _from_catalog(entry: CatalogEntry) -> Model:
+def _from_catalog(origin: Origin, progress: Progress) -> Model:
+    entry = origin.entry
+    assert entry is not None
     remedy = f"python -m attention_core.pretrained fetch {entry.name}"
     problem = fetching.damage(entry)
     if problem == "it is not there":
         raise LoadError("not-fetched", entry.name, f"{entry.name} must be on this machine: it is not yet; run {remedy}")
     if problem:
         raise LoadError("damaged", entry.name, f"the files of {entry.name} must be whole: {problem}; run {remedy}")
-    return _build(str(fetching.model_folder(entry)), entry.name, entry)
+    return _build(origin.place, entry.name, entry, progress)
 
 
-def _build(source: str, name: str, entry: CatalogEntry | None) -> Model:
-    with _one_at_a_time:
+def _build(source: str, name: str, entry: CatalogEntry | None, progress: Progress) -> Model:
+    memory.require(name, memory.weights_in(Path(source).glob("*.safetensors")))
+    with _one_at_a_time, counting_weights(progress):
         register()
         whole, task = _load_module(source, name)
         module = TwoStacks(whole) if task == "seq2seq" else body_of(whole)
@@ -156,7 +135,7 @@ def _build(source: str, name: str, entry: CatalogEntry | None) -> Model:
         raise LoadError(
             "unsupported",
             name,
-            f"a model must run on token ids alone: {type(module).__name__} does not ({_first_line(error)}); "
+            f"a model must run on token ids alone: {type(module).__name__} does not ({first_line(error)}); "
             "load its text part by itself",
         ) from error
     if not model.calls:  # others take any name for an implementation and go on as ever: only counting tells
@@ -169,9 +148,9 @@ def _load_module(source: str, name: str) -> tuple[Any, Task]:
     from transformers import AutoConfig
 
     try:
-        config = copy.deepcopy(AutoConfig.from_pretrained(source, trust_remote_code=False, cache_dir=_hub_cache()))
+        config = copy.deepcopy(AutoConfig.from_pretrained(source, trust_remote_code=False, cache_dir=hub.hub_cache()))
     except (OSError, ValueError, KeyError) as error:
-        raise _not_found(source, name, error) from error
+        raise _not_found(name, error) from error
     config.output_attentions = False  # else every run collects them, with hooks that stay
     config.use_cache = False
     task = task_of(config)
@@ -209,26 +188,21 @@ def _from_files(source: str, name: str, config: Any, task: Task) -> tuple[Any, l
             use_safetensors=True,
             trust_remote_code=False,
             output_loading_info=True,
-            cache_dir=_hub_cache(),
+            cache_dir=hub.hub_cache(),
         )
     except OSError as error:
         if "safetensors" in str(error) or (Path(source).is_dir() and not any(Path(source).glob("*.safetensors"))):
-            raise LoadError(
-                "no-weights",
-                name,
-                f"weights must be safetensors, other formats can run code: {name} has none; "
-                "convert it with save_pretrained(folder) on a machine where you trust it",
-            ) from error
-        raise _not_found(source, name, error) from error
+            raise hub.no_weights(name) from error
+        raise _not_found(name, error) from error
     except SafetensorError as error:
         raise LoadError(
-            "damaged", name, f"the weights of {name} must be whole: {_first_line(error)}; get them again"
+            "damaged", name, f"the weights of {name} must be whole: {first_line(error)}; get them again"
         ) from error
     except (ValueError, KeyError) as error:
         if isinstance(error, KeyError) and error.args == (IMPLEMENTATION,):  # looked up in a table of its own
             raise _unsupported(name, type(config).__name__.removesuffix("Config")) from error
         raise LoadError(
-            "unsupported", name, f"transformers must know how to run {name}: {_first_line(error)}"
+            "unsupported", name, f"transformers must know how to run {name}: {first_line(error)}"
         ) from error
     return module, sorted(key for key in told["missing_keys"] if not key.startswith("pooler."))
 
@@ -247,7 +221,7 @@ def _load_reader(source: str, name: str, config: Any) -> TextReader:
     # The file says what the tokenizer does; AutoTokenizer rebuilds some kinds from their word lists instead.
     kind = PreTrainedTokenizerFast if (Path(source) / "tokenizer.json").is_file() else AutoTokenizer
     try:
-        tokenizer = kind.from_pretrained(source, trust_remote_code=False, cache_dir=_hub_cache())
+        tokenizer = kind.from_pretrained(source, trust_remote_code=False, cache_dir=hub.hub_cache())
         backend = copy.deepcopy(tokenizer.backend_tokenizer)
         if backend.get_vocab_size() <= len(tokenizer.all_special_tokens):  # what transformers makes of a missing file
             raise ValueError("its vocabulary is empty")
@@ -255,7 +229,7 @@ def _load_reader(source: str, name: str, config: Any) -> TextReader:
         raise LoadError(
             "no-tokenizer",
             name,
-            f"a model needs its tokenizer beside it, best as tokenizer.json: {_first_line(error)}; "
+            f"a model needs its tokenizer beside it, best as tokenizer.json: {first_line(error)}; "
             "save it with tokenizer.save_pretrained(folder)",
         ) from error
     special = frozenset(tokenizer.all_special_ids) | {
@@ -312,21 +286,7 @@ def _unsupported(name: str, kind: str) -> LoadError:
     )
 
 
-def _not_found(source: str, name: str, error: Exception) -> LoadError:
-    said = str(error).lower()
-    if Path(source).is_dir():
-        return LoadError(
-            "not-found", name, f"a model folder needs a config.json that transformers knows: {_first_line(error)}"
-        )
-    if any(sign in said for sign in ("connect", "offline", "network", "timed out", "resolve")):
-        return LoadError(
-            "no-network",
-            name,
-            f"{name} is not on this machine and the model hub cannot be reached; connect and try again, or use "
-            f"{DEFAULT_MODEL}, which needs no hub",
-        )
-    return LoadError("not-found", name, f"the model hub must have {name}: {_first_line(error)}; check the spelling")
-
-
-def _first_line(error: Exception) -> str:
-    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__).rstrip(".")
+def _not_found(name: str, error: Exception) -> LoadError:
+    return LoadError(
+        "not-found", name, f"a model folder needs a config.json that transformers knows: {first_line(error)}"
+    )
