@@ -87,7 +87,8 @@ def any_text(text: str) -> Value:
 STAGES = ("scores", "scaled", "logits", "weights")
 COLOURS = ("fixed", "row-max", "log")
 SCALINGS = ("default", "off", "custom")
-VIEWS = ("heads",)
+VIEWS = ("heads", "text", "lines")
+TEXT_MAPS = ("head", "mean", "rollout")
 MODEL_MASKS = ("model", "none", "causal", "padding-ignored")
 SCRATCH_MASKS = (
     "none",
@@ -137,6 +138,9 @@ SETTINGS: Mapping[str, Setting] = {
     "stage": Setting("weights", choice(*STAGES)),
     "colour": Setting("fixed", choice(*COLOURS)),
     "view": Setting("heads", choice(*VIEWS)),
+    "text_map": Setting("head", choice(*TEXT_MAPS)),
+    "merge": Setting(False, flag),
+    "from_token": Setting(0, whole(0, 100_000)),
     "scaling": Setting("default", choice(*SCALINGS), "both"),
     "factor": Setting(1.0, real(0.0, 64.0), "both"),
     "model_mask": Setting("model", choice(*MODEL_MASKS), "model"),

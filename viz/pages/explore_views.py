@@ -11,6 +11,7 @@ from types import MappingProxyType
 import streamlit as st
 
 from attention_core.runs import Run
+from viz.pages import explore_lines, explore_text
 from viz.pages import explore_sections as sections
 from viz.pages import explore_state as state
 from viz.pages.explore_state import get, key
@@ -51,5 +52,7 @@ def _heads(request: Request, made: Run, shown: CallView) -> None:
 VIEWS: Mapping[str, Callable[[Request, Run, CallView], None]] = MappingProxyType(
     {
         "heads": _heads,
+        "text": explore_text.draw,
+        "lines": explore_lines.draw,
     }
 )
