@@ -4,6 +4,7 @@ from viz.pages import (
     bug_zoo,
     bug_zoo_state,
     debug,
+    debug_leaks,
     debug_state,
     explore,
     explore_state,
@@ -17,6 +18,8 @@ frame.show(
         frame.Page("explore", explore.render, tuple(map(explore_state.key, explore_state.SETTINGS))),
         frame.Page("mask_lab", mask_lab.render, mask_lab_state.KEPT),
         frame.Page("bug_zoo", bug_zoo.render, bug_zoo_state.KEPT),
-        frame.Page("debug", debug.render, debug_state.KEPT, home=debug_state.opened_with_a_file()),
+        frame.Page(
+            "debug", debug.render, (*debug_state.KEPT, *debug_leaks.KEPT), home=debug_state.opened_with_a_file()
+        ),
     ]
 )

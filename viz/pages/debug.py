@@ -7,7 +7,7 @@ import streamlit as st
 
 from attention_core.exchange import Arrays, FileRefused
 from attention_core.intake import Intake
-from viz.pages import debug_compare
+from viz.pages import debug_compare, debug_leaks
 from viz.pages import debug_controls as controls
 from viz.pages import debug_sections as sections
 from viz.pages import debug_state as state
@@ -22,10 +22,15 @@ _STYLES = Path(__file__).resolve().parents[2] / "assets" / "styles" / "debug.css
 
 
 def render() -> None:
-    """Draws the page from top to bottom: what is brought, what was meant, the verdict, the cells, the report."""
+    """Draws the page from top to bottom: what is brought, the verdict, the cells, the report; then a model at hand."""
     st.html(_STYLES)
     state.restore()
     st.caption(t("debug.line"))
+    _evidence()
+    debug_leaks.section()
+
+
+def _evidence() -> None:
     slots = controls.subject()
     origin, loaded = _loaded(slots)
     roles, axes = controls.arrays(origin, loaded)

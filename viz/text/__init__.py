@@ -23,7 +23,9 @@ from viz.text import (
     faults,
     figures,
     findings,
+    leaks,
     frame,
+    leaks,
     mask_lab,
 )
 from viz.text.catalog import merged
