@@ -60,7 +60,6 @@ TEXTS: dict[str, tuple[str, str]] = {
     ),
     "answer.pairs_own": ("Your lines", "你的各行"),
     "answer.pairs_examples": ("Example pairs", "示例句对"),
-    "answer.column_pair": ("pair", "句对"),
     "answer.unfit": ("n/a", "无"),
     "answer.unfit_note": (
         "n/a: a drawn mask fits only sentences of its own length.",
