@@ -9,6 +9,8 @@ from viz.pages import (
     explore,
     explore_state,
     frame,
+    learn,
+    learn_state,
     mask_lab,
     mask_lab_state,
 )
@@ -16,6 +18,7 @@ from viz.pages import (
 frame.show(
     [
         frame.Page("explore", explore.render, tuple(map(explore_state.key, explore_state.SETTINGS))),
+        frame.Page("learn", learn.render, learn_state.KEPT),
         frame.Page("mask_lab", mask_lab.render, mask_lab_state.KEPT),
         frame.Page("bug_zoo", bug_zoo.render, bug_zoo_state.KEPT),
         frame.Page(

@@ -23,9 +23,13 @@ from viz.text import (
     faults,
     figures,
     findings,
-    leaks,
     frame,
     leaks,
+    learn,
+    lesson_lookup,
+    lesson_masks,
+    lesson_scaling,
+    lesson_steps,
     mask_lab,
 )
 from viz.text.catalog import merged
@@ -47,6 +51,11 @@ _PAGES = (
     faults,
     debug,
     findings,
+    learn,
+    lesson_lookup,
+    lesson_masks,
+    lesson_scaling,
+    lesson_steps,
 )
 TEXTS: Mapping[str, tuple[str, str]] = MappingProxyType(merged({page.__name__: page.TEXTS for page in _PAGES}))
 

@@ -1,0 +1,36 @@
+"""Texts of the learn page that belong to no lesson."""
+
+TEXTS: dict[str, tuple[str, str]] = {
+    "learn.title": ("Learn", "课程"),
+    "learn.lesson": ("Lesson", "课"),
+    "learn.lesson_help": (
+        "Each lesson takes five to ten minutes. Every figure and every answer is computed while you watch.",
+        "每课五到十分钟。每幅图、每个答案都是当场算出来的。",
+    ),
+    "learn.back": ("Previous lesson", "上一课"),
+    "learn.forward": ("Next lesson", "下一课"),
+    "learn.step_back": ("Back", "上一步"),
+    "learn.step_forward": ("Next", "下一步"),
+    "learn.stage": ("Step {place} of {count}: {name}", "第 {place} 步，共 {count} 步：{name}"),
+    "learn.progress": (
+        "Lesson {place} of {count} · questions answered here: {here} of {here_asked}, in all: {right} of {asked}",
+        "第 {place} 课，共 {count} 课 · 本课答对 {here} / {here_asked} 题，总共 {right} / {asked} 题",
+    ),
+    "learn.predict": ("Predict, then check", "先预测，再核对"),
+    "learn.predict_first": (
+        "The figure for this question appears once you have answered.",
+        "回答上面的问题后，这里会出现对应的图。",
+    ),
+    "learn.show": ("Show it now", "直接显示"),
+    "learn.check": ("Check", "核对"),
+    "learn.right": ("Right. {why}", "正确。{why}"),
+    "learn.wrong": ("Not so. {why} Choose again.", "不对。{why}请再选一次。"),
+    "learn.link_too_long": (
+        "The text is too long for the address bar; the link leaves it out.",
+        "文本太长，地址栏放不下；链接里不含这段文本。",
+    ),
+    "learn.link_ignored": (
+        "These settings of the link could not be used: {names}.",
+        "链接中的这些设置无法使用：{names}。",
+    ),
+}

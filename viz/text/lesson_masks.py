@@ -1,0 +1,163 @@
+"""Texts of lesson 5, masks."""
+
+TEXTS: dict[str, tuple[str, str]] = {
+    "lesson.masks.text": ("Your sentence, up to 6 tokens", "你的句子，最多 6 个词元"),
+    "lesson.masks.text.help": ("The first 6 tokens are used.", "只用前 6 个词元。"),
+    "lesson.masks.text.default": ("The cat sat on the mat", "我打你你打我"),
+    "lesson.masks.where": ("Causal mask", "因果掩码"),
+    "lesson.masks.where.help": (
+        "Before: −∞ into the scores. After: zeros into the finished weights.",
+        "之前：把 −∞ 放进分数。之后：把算好的权重置零。",
+    ),
+    "lesson.masks.where.before": ("before softmax", "softmax 之前"),
+    "lesson.masks.where.after": ("after softmax", "softmax 之后"),
+    "lesson.masks.where.none": ("no mask", "不用掩码"),
+    "lesson.masks.sentence": ("Your sentence", "你的句子"),
+    "lesson.masks.sentence.help": (
+        "Cut so that sentence and padding make 6 places.",
+        "会截短，使句子加填充共 6 个位置。",
+    ),
+    "lesson.masks.sentence.default": ("The cat sat down", "我打你了"),
+    "lesson.masks.padding": ("Padding tokens", "填充词元数"),
+    "lesson.masks.padding.help": ("Filler at the end, to reach a common length.", "放在末尾，用来凑齐长度。"),
+    "lesson.masks.how": ("A key may be read if", "满足什么才可读"),
+    "lesson.masks.how.help": (
+        "How the look-ahead mask and the padding mask are combined.",
+        "前瞻掩码与填充掩码如何结合。",
+    ),
+    "lesson.masks.how.both": ("both allow it", "两者都允许"),
+    "lesson.masks.how.either": ("either allows it", "任一允许"),
+    "lesson.masks.how.causal": ("look-ahead alone", "只用前瞻掩码"),
+    "lesson.masks.how.padding": ("padding alone", "只用填充掩码"),
+    "lesson.masks.key_0": ("key 0", "键 0"),
+    "lesson.masks.key_0.help": ("The flag handed over for key 0.", "为键 0 传入的标志。"),
+    "lesson.masks.key_1": ("key 1", "键 1"),
+    "lesson.masks.key_1.help": ("The flag handed over for key 1.", "为键 1 传入的标志。"),
+    "lesson.masks.key_2": ("key 2", "键 2"),
+    "lesson.masks.key_2.help": ("The flag handed over for key 2.", "为键 2 传入的标志。"),
+    "lesson.masks.key_3": ("key 3", "键 3"),
+    "lesson.masks.key_3.help": ("The flag handed over for key 3.", "为键 3 传入的标志。"),
+    "lesson.masks.key": ("key {index}", "键 {index}"),
+    "lesson.masks.no_token": (
+        "The sentence needs at least one token: type a word.",
+        "句子至少要有一个词元：请输入一个词。",
+    ),
+    "lesson.masks.rows": ("rows: queries", "行：查询"),
+    "lesson.masks.columns": ("columns: keys", "列：键"),
+    "lesson.masks.weights": ("Weights", "权重"),
+    "lesson.masks.map_alt": (
+        "Weights as a heatmap: forbidden cells hatched, leaks outlined.",
+        "权重热图：禁止的单元格画斜线，泄漏的单元格加框。",
+    ),
+    "lesson.masks.no_leak": (
+        "No weight lies on a forbidden cell.",
+        "没有权重落在禁止的单元格上。",
+    ),
+    "lesson.masks.leak": (
+        "{count} forbidden cells carry weight, the largest {largest}: they are outlined.",
+        "{count} 个禁止的单元格带有权重，最大 {largest}：已加框标出。",
+    ),
+    "lesson.masks.column_query": ("query", "查询"),
+    "lesson.masks.column_sum": ("sum of its weights", "权重之和"),
+    "lesson.masks.column_key": ("key", "键"),
+    "lesson.masks.column_flag": ("handed over", "传入"),
+    "lesson.masks.column_sdpa": ("weight, scaled_dot_product_attention", "权重，scaled_dot_product_attention"),
+    "lesson.masks.column_mha": ("weight, nn.MultiheadAttention", "权重，nn.MultiheadAttention"),
+    "lesson.masks.column_library": ("library", "库"),
+    "lesson.masks.column_weights": ("weights of the empty row", "空行的权重"),
+    "lesson.masks.column_verdict": ("that is", "结果"),
+    "lesson.masks.library_core": ("this project's core", "本项目的核心"),
+    "lesson.masks.library_sdpa": ("torch, scaled_dot_product_attention", "torch，scaled_dot_product_attention"),
+    "lesson.masks.library_mha": ("torch, nn.MultiheadAttention", "torch，nn.MultiheadAttention"),
+    "lesson.masks.library_finite": (
+        "a large negative number added, as eager model code does",
+        "加上很大的负数，如 eager 模型代码的做法",
+    ),
+    "lesson.masks.verdict_zero": ("exactly 0", "严格为 0"),
+    "lesson.masks.verdict_nan": ("not a number", "不是数"),
+    "lesson.masks.verdict_uniform": ("an even share of forbidden keys", "在禁止的键之间均分"),
+    "lesson.masks.verdict_other": ("something else", "其他"),
+    "lesson.masks.after.ask": (
+        "A causal mask is applied after softmax: forbidden weights are set to 0. What does the first row sum to?",
+        "因果掩码放在 softmax 之后：把禁止的权重置为 0。第一行之和是多少？",
+    ),
+    "lesson.masks.after.one": ("Exactly 1", "正好 1"),
+    "lesson.masks.after.less": ("Less than 1", "小于 1"),
+    "lesson.masks.after.more": ("More than 1", "大于 1"),
+    "lesson.masks.after.one.why": (
+        "Softmax had already shared out the 1 among all keys; what is zeroed is lost. The sum is {first}.",
+        "softmax 已把 1 分给了所有键；置零的部分就丢了。和是 {first}。",
+    ),
+    "lesson.masks.after.less.why": (
+        "The first row sums to {first}, the last to {last}: each row loses what it had given to later keys.",
+        "第一行之和为 {first}，最后一行为 {last}：每行都丢掉了分给后面的键的份额。",
+    ),
+    "lesson.masks.after.more.why": (
+        "Setting weights to 0 can only take away. The sum is {first}.",
+        "把权重置零只会减少。和是 {first}。",
+    ),
+    "lesson.masks.either.ask": (
+        "A decoder reads a padded batch. Somebody combines look-ahead and padding mask with “or”. What happens?",
+        "解码器读取带填充的批次。有人用“或”结合前瞻掩码与填充掩码。会发生什么？",
+    ),
+    "lesson.masks.either.fine": ("Nothing: each mask is right", "没事：每个掩码都对"),
+    "lesson.masks.either.leaks": ("Forbidden keys get weight", "禁止的键得到权重"),
+    "lesson.masks.either.empty": ("Some queries see nothing", "有些查询什么也看不到"),
+    "lesson.masks.either.fine.why": (
+        "“Or” lets a key through that only one mask allows: {count} forbidden cells carry weight.",
+        "“或”会放过只有一个掩码允许的键：{count} 个禁止的单元格带有权重。",
+    ),
+    "lesson.masks.either.leaks.why": (
+        "{count} forbidden cells carry weight, up to {largest}. Masks of permission are combined with “and”.",
+        "{count} 个禁止的单元格带有权重，最大 {largest}。表示“允许”的掩码要用“与”结合。",
+    ),
+    "lesson.masks.either.empty.why": (
+        "“Or” only ever allows more. Here {count} cells are allowed that should not be.",
+        "“或”只会允许得更多。这里多允许了 {count} 个单元格。",
+    ),
+    "lesson.masks.true.ask": (
+        "nn.MultiheadAttention gets key_padding_mask = [True, True, False, False]. Which keys does it read?",
+        "给 nn.MultiheadAttention 传入 key_padding_mask = [True, True, False, False]。它读哪些键？",
+    ),
+    "lesson.masks.true.true_keys": ("Those marked True", "标 True 的"),
+    "lesson.masks.true.false_keys": ("Those marked False", "标 False 的"),
+    "lesson.masks.true.neither": ("None", "都不读"),
+    "lesson.masks.true.true_keys.why": (
+        "That is how scaled_dot_product_attention reads it (weight {sdpa} there). In this module True means ignore.",
+        "那是 scaled_dot_product_attention 的读法（在那里权重为 {sdpa}）。在这个模块里 True 表示忽略。",
+    ),
+    "lesson.masks.true.false_keys.why": (
+        "Weight {mha} lies on the keys marked False; the same array makes scaled_dot_product_attention put {sdpa} on the "
+        "other two.",
+        "标 False 的键得到权重 {mha}；同一个数组却让 scaled_dot_product_attention 把 {sdpa} 放在另外两个键上。",
+    ),
+    "lesson.masks.true.neither.why": (
+        "Two keys are left to read, and they get weight {mha}.",
+        "还有两个键可读，它们得到权重 {mha}。",
+    ),
+    "lesson.masks.hollow.ask": (
+        "A query may see no key at all, and blocked scores get a large negative number instead of −∞. What are its "
+        "weights?",
+        "某个查询一个键都不能看，被挡的分数加的是很大的负数而不是 −∞。它的权重是什么？",
+    ),
+    "lesson.masks.hollow.zero": ("0 everywhere", "全为 0"),
+    "lesson.masks.hollow.nan": ("NaN everywhere", "全为 NaN"),
+    "lesson.masks.hollow.uniform": ("The same share for every forbidden key", "每个禁止的键得到相同份额"),
+    "lesson.masks.hollow.zero.why": (
+        "Softmax only sees differences, and all scores are equally low: each weight is {weight}.",
+        "softmax 只看差值，而所有分数同样低：每个权重是 {weight}。",
+    ),
+    "lesson.masks.hollow.nan.why": (
+        "NaN comes from −∞ everywhere. A finite number gives {weight} each.",
+        "全为 −∞ 才会得到 NaN。有限的数使每个权重为 {weight}。",
+    ),
+    "lesson.masks.hollow.uniform.why": (
+        "All scores are equally low, so softmax shares evenly: {weight} each, on keys that were all forbidden.",
+        "所有分数同样低，softmax 便均分：各 {weight}，而这些键全是禁止的。",
+    ),
+    "lesson.masks.go": ("Open in the mask lab", "在掩码实验室打开"),
+    "lesson.masks.go.why": (
+        "Look-ahead and padding for 4 tokens and 2 places of padding. The lab writes the mask as code for each library.",
+        "4 个词元加 2 个填充位置的前瞻掩码与填充掩码。实验室会为各个库写出代码。",
+    ),
+}
