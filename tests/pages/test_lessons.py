@@ -11,6 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 import viz.services
 from attention_core import attention
+from tests.figures.spec import spec
 from viz.lessons import LESSONS
 from viz.lessons.lesson import Beside, Chart, Choice, Flag, Lesson, Pick, Say, Scale, Sentence, Shown, Span, Sum, Table
 from viz.lessons.words import Slot, parse, words

@@ -93,7 +93,8 @@ def _question(lesson: Lesson, question: Question) -> None:
         )  # fmt: skip
         st.button(
             t("learn.check"), key=key(lesson.name, question.name, "check"), on_click=state.answer,
-            args=(lesson, question), disabled=chosen is None, type="secondary" if found or chosen is None else "primary",
+            args=(lesson, question), disabled=chosen is None,
+            type="secondary" if found or chosen is None else "primary",
         )  # fmt: skip
         if given:
             told = t(f"{stem}.{given[-1]}.why", **asked.values)
