@@ -87,7 +87,7 @@ def any_text(text: str) -> Value:
 STAGES = ("scores", "scaled", "logits", "weights")
 COLOURS = ("fixed", "row-max", "log")
 SCALINGS = ("default", "off", "custom")
-VIEWS = ("heads", "text", "lines")
+VIEWS = ("heads", "text", "lines", "stages")
 TEXT_MAPS = ("head", "mean", "rollout")
 MODEL_MASKS = ("model", "none", "causal", "padding-ignored")
 SCRATCH_MASKS = (
@@ -141,6 +141,8 @@ SETTINGS: Mapping[str, Setting] = {
     "text_map": Setting("head", choice(*TEXT_MAPS)),
     "merge": Setting(False, flag),
     "from_token": Setting(0, whole(0, 100_000)),
+    "cell_query": Setting(2, whole(0, 100_000)),
+    "cell_key": Setting(1, whole(0, 100_000)),
     "scaling": Setting("default", choice(*SCALINGS), "both"),
     "factor": Setting(1.0, real(0.0, 64.0), "both"),
     "model_mask": Setting("model", choice(*MODEL_MASKS), "model"),

@@ -16,6 +16,7 @@ from viz.text import (
     debug,
     explore,
     explore_answer,
+    explore_head,
     explore_messages,
     explore_take_away,
     explore_text,
@@ -56,6 +57,8 @@ _PAGES = (
     lesson_masks,
     lesson_scaling,
     lesson_steps,
+    explore_head,
+    leaks,
 )
 TEXTS: Mapping[str, tuple[str, str]] = MappingProxyType(merged({page.__name__: page.TEXTS for page in _PAGES}))
 
