@@ -87,7 +87,8 @@ def model_controls(model: Model, places: Places) -> None:
     clamp("layer", 0, len(model.calls) - 1)
     st.selectbox(t("explore.layer"), range(len(model.calls)), key=key("layer"), help=t("explore.layer_help"))
     _scaling(places)
-    _select("model_mask", "explore.mask", state.MODEL_MASKS, "mask")
+    _select("model_mask", "explore.mask", state.model_masks(), "mask")
+    places.mark("mask")
     st.number_input(t("explore.window"), 0, state.LONGEST, key=key("window"), help=t("explore.window_help"), step=1)
     st.slider(
         t("explore.temperature"), 0.05, 10.0, key=key("temperature"), help=t("explore.temperature_help"), step=0.05
@@ -102,6 +103,16 @@ def model_controls(model: Model, places: Places) -> None:
         st.toggle(t("explore.lines"), key=key("lines"), help=t("explore.lines_help"))
         _select("side", "explore.mask_side", state.SIDES, "explore.side", disabled=not get("lines"), joint="_")
         st.number_input(t("explore.softcap"), 0.0, 100.0, key=key("softcap"), help=t("explore.softcap_help"), step=0.5)
+        st.segmented_control(
+            t("explore.ablation"), state.ABLATIONS, key=key("ablation"), help=t("explore.ablation_help"), required=True,
+            format_func=lambda code: t(f"ablation.{code}"),
+        )  # fmt: skip
+        layers = [str(layer) for layer in sorted({call.layer for call in model.calls})]
+        state.keep_known("switch_layers", layers)
+        st.multiselect(
+            t("explore.switch_layers"), layers, key=key("switch_layers"), help=t("explore.switch_layers_help"),
+            placeholder=t("explore.all_layers"),
+        )  # fmt: skip
 
 
 def scratch_controls(places: Places) -> None:

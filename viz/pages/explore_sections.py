@@ -261,8 +261,12 @@ def _opened(name: str) -> bool:
 def _differences(switches: Switches) -> str:
     words = []
     for code, value in switches.describe():
+        if code == "mask_rows":
+            continue  # the mask is named already
         if code == "mask":
             code = f"mask_{value}"
+        elif code == "layers":
+            value = ", ".join(map(str, value if isinstance(value, tuple) else ()))
         elif code == "heads_off":
             pairs = value if isinstance(value, tuple) else ()
             value = t("explore.differs_join").join(head_title(f"{call}:{head}") for call, head in pairs)

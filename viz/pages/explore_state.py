@@ -79,6 +79,14 @@ def head_list(text: str) -> Value:
     return names
 
 
+def number_list(text: str) -> Value:
+    """Whole numbers from 0, as strings, with spaces between."""
+    numbers = [one for one in text.split(" ") if one]
+    if any(not one.isdecimal() or str(int(one)) != one for one in numbers):
+        raise ValueError(text)
+    return list(numbers)
+
+
 def any_text(text: str) -> Value:
     """The text itself."""
     return text
@@ -90,6 +98,7 @@ SCALINGS = ("default", "off", "custom")
 VIEWS = ("heads", "text", "lines", "stages")
 TEXT_MAPS = ("head", "mean", "rollout")
 MODEL_MASKS = ("model", "none", "causal", "padding-ignored")
+ABLATIONS = ("zero", "mean")
 SCRATCH_MASKS = (
     "none",
     "causal",
@@ -145,11 +154,13 @@ SETTINGS: Mapping[str, Setting] = {
     "cell_key": Setting(1, whole(0, 100_000)),
     "scaling": Setting("default", choice(*SCALINGS), "both"),
     "factor": Setting(1.0, real(0.0, 64.0), "both"),
-    "model_mask": Setting("model", choice(*MODEL_MASKS), "model"),
+    "model_mask": Setting("model", choice(*MODEL_MASKS, CUSTOM_MASK), "model"),
     "window": Setting(0, whole(0, LONGEST), "model"),
     "temperature": Setting(1.0, real(0.05, 10.0), "model"),
     "softcap": Setting(0.0, real(0.0, 100.0), "model"),
     "heads_off": Setting([], head_list, "model"),
+    "ablation": Setting("zero", choice(*ABLATIONS), "model"),
+    "switch_layers": Setting([], number_list, "model"),
     "heads": Setting(4, whole(1, MOST_HEADS), "scratch"),
     "d_k": Setting(16, _one_of(D_K), "scratch"),
     "d_model": Setting(64, _one_of(D_MODEL), "scratch"),
@@ -215,6 +226,11 @@ def restore(*, text: str, source: str, sources: Sequence[str]) -> None:
 def scratch_masks() -> tuple[str, ...]:
     """The masks to choose from; the one from the mask lab only while there is one."""
     return (*SCRATCH_MASKS, CUSTOM_MASK) if get("mask_rows") else SCRATCH_MASKS
+
+
+def model_masks() -> tuple[str, ...]:
+    """The masks of a pretrained model; the one from the mask lab only while there is one."""
+    return (*MODEL_MASKS, CUSTOM_MASK) if get("mask_rows") else MODEL_MASKS
 
 
 def ignored() -> list[str]:
@@ -287,9 +303,10 @@ def _from_link() -> list[str]:
                 put(name, setting.parse(st.query_params[name]))
             except (ValueError, KeyError, OverflowError):
                 bad.append(name)
-    if st.session_state.get(key("mask")) == CUSTOM_MASK and not st.session_state.get(key("mask_rows")):
-        put("mask", SETTINGS["mask"].default)
-        bad.append("mask")
+    for name in ("mask", "model_mask"):
+        if st.session_state.get(key(name)) == CUSTOM_MASK and not st.session_state.get(key("mask_rows")):
+            put(name, SETTINGS[name].default)
+            bad.append(name)
     return bad
 
 

@@ -146,6 +146,9 @@ def model_switches(values: Mapping[str, Any]) -> Switches:
         softcap=values["softcap"] or None,
         temperature=values["temperature"],
         heads_off=frozenset((call, int(head)) for call, _, head in pairs),
+        layers=frozenset(map(int, values["switch_layers"])) or None,
+        mask_rows=unpack(values["mask_rows"]) if values["model_mask"] == "custom" else None,
+        ablation=values["ablation"],
     )
 
 

@@ -6,7 +6,8 @@ import torch
 from attention_core import masks
 from attention_core.drawn_masks import pack, read_rows, size_of, unpack
 from attention_core.from_scratch import tokenize
-from viz.services.attention import MOST_CHARACTERS, SCRATCH_MAX_TOKENS
+from viz.services.attention import MOST_CHARACTERS, SCRATCH, SCRATCH_MAX_TOKENS
+from viz.services.models import ModelError, loaded_model, model_is_here
 
 _WORDS = ("the", "quick", "brown", "fox", "jumps", "over", "a", "lazy", "dog", "and")
 
@@ -25,6 +26,17 @@ def packed_mask(text: str) -> str:
         ValueError: if it is no packed mask.
     """
     return pack(unpack(text)) if text else ""
+
+
+def fits_model(source: str, text: str, packed_rows: str) -> bool:
+    """True where the source is a model that is loaded without a network and cuts the text into as many tokens."""
+    if source == SCRATCH or not text or not model_is_here(source):
+        return False
+    try:
+        batch = loaded_model(source).read(text[:MOST_CHARACTERS])
+    except (ValueError, *ModelError):
+        return False
+    return batch.ids.shape[1] == size_of(unpack(packed_rows))
 
 
 def fitting_text(text: str, packed_rows: str, rule: str) -> str:
