@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from attention_core.faults import CATALOGUE
 from viz.services import bug_zoo
 from viz.services.examples import examples
 from viz.text import TEXTS
@@ -61,3 +62,22 @@ def test_a_question_is_guessed_wrong_then_right_then_the_next_one_comes(visit):
     visitor.settle()
     answer(visitor, question + 1, bug_zoo.hidden(question + 1))
     visitor.page.get_by_text("Score: 1 of 2").wait_for()
+
+
+def test_surprise_me_brings_every_fault_once_and_the_doctor_solves_each(visit):
+    visitor = open_zoo(visit, "lang=en&mode=exercise&question=0&text=a+b+c+d+e+f", width=1000)
+    page = visitor.page
+    told = page.get_by_text("Explained by")
+    solved = []
+    for question in range(len(CATALOGUE)):
+        truth = bug_zoo.hidden(question)
+        assert told.count() == 0  # not before a guess
+        page.locator(".st-key-bug_zoo_give_up button:visible").click()
+        told.wait_for()
+        names = told.inner_text()
+        assert title(truth) in names, f"question {question}, {truth}: the doctor says {names}"
+        solved.append(truth)
+        page.locator(".st-key-bug_zoo_surprise button:visible").click()
+        page.wait_for_url(f"**question={question + 1}*")
+        told.wait_for(state="detached")
+    assert sorted(solved) == sorted(CATALOGUE) and len(solved) == 42
