@@ -16,6 +16,7 @@ from viz.text import (
     debug,
     explore,
     explore_answer,
+    explore_flow,
     explore_head,
     explore_messages,
     explore_switches,
@@ -61,6 +62,7 @@ _PAGES = (
     lesson_steps,
     explore_head,
     leaks,
+    explore_flow,
 )
 TEXTS: Mapping[str, tuple[str, str]] = MappingProxyType(merged({page.__name__: page.TEXTS for page in _PAGES}))
 
