@@ -10,11 +10,12 @@ from attention_core.diagnostics import RowCheck
 from attention_core.doctor import Finding
 from viz.figures import FigureWords, head_heatmap
 from viz.figures.level import levelled
+from viz.pages import finding_words
 from viz.pages.bug_zoo_state import key
 from viz.pages.charts import CHART
 from viz.pages.explore_sections import figure_words
 from viz.services.bug_zoo import D_K, HEADS, MOST_TOKENS, SLOTS, WINDOW, Exhibit, family, verdict
-from viz.text import DEFAULT_LANGUAGE, TEXTS, language, t
+from viz.text import TEXTS, t
 from viz.text.markdown import literal
 
 _SIGNS = {"passed": "✓", "failed": "✕", "info": "i", "not possible": "–", "error": "✕", "warning": "!"}
@@ -116,8 +117,6 @@ def doctor(fault: str, text: str, seed: int) -> None:
         st.success(t("bug_zoo.doctor_class", names=t("bug_zoo.join").join(names)))
     rows = "".join(_finding(found) for found in report.findings)
     st.html(f'<ul class="zoo-findings">{rows}</ul>')
-    if language() != DEFAULT_LANGUAGE:
-        st.caption(t("bug_zoo.doctor_english"))
 
 
 def _map(shown: Exhibit, values: Any, head: int, *, applied: Any = None, word: str | None = None) -> Any:
@@ -182,7 +181,7 @@ def _finding(found: Finding) -> str:
     title = f"<b>{escape(t(known))}</b> " if known in TEXTS else ""
     return (
         f'<li class="{found.severity}"><span class="sign" aria-hidden="true">{_SIGNS[found.severity]}</span> '
-        f'<span class="severity">{severity}</span> {title}<span lang="en">{escape(found.message)}</span></li>'
+        f'<span class="severity">{severity}</span> {title}<span>{escape(finding_words.sentence(found))}</span></li>'
     )
 
 

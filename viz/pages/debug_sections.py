@@ -11,6 +11,7 @@ from viz.figures import head_heatmap
 from viz.figures.focus import framed
 from viz.figures.mask import mask_figure
 from viz.pages import debug_state as state
+from viz.pages import finding_words
 from viz.pages.charts import CHART
 from viz.pages.debug_state import clamp, get, key
 from viz.pages.explore_sections import figure_words
@@ -48,7 +49,7 @@ def verdict(found: Examined) -> None:
         chips.append(_chip("ok", t("debug.nothing_wrong")))
     if report.intent:
         kind = "debug.meant_inferred" if report.inferred else "debug.meant"
-        chips.append(_chip("info", t(kind, intent=report.intent)))
+        chips.append(_chip("info", t(kind, intent=finding_words.phrase(report.intent))))
     lines = "".join(
         f"<li><b>{escape(_fault(name))}</b> <code>{escape(name)}</code></li>" for name in report.explained_by
     )
@@ -75,7 +76,7 @@ def calls(reports: RecordingReport, cases: Sequence[Case]) -> None:
     st.dataframe(
         {
             t("debug.column_call"): [case.name for case in cases],
-            t("debug.column_mask"): [mask.mask for mask in reports.strip],
+            t("debug.column_mask"): [finding_words.phrase(mask.mask) for mask in reports.strip],
             t("debug.column_verdict"): told,
             t("debug.column_place"): [case.place for case in cases],
         },
@@ -120,12 +121,12 @@ def _finding(index: int, finding: Finding, found: Examined) -> None:
         sign = f'<span class="debug-sign" aria-hidden="true">{_SIGNS[finding.severity]}</span>'
         fix = ""
         if finding.remedy:
-            fix = f'<b>{escape(t("debug.fix"))}</b> <span lang="en">{escape(finding.remedy)}</span>'
+            fix = f"<b>{escape(t('debug.fix'))}</b> {escape(finding_words.remedy(finding))}"
             fix = f'<p class="debug-fix">{fix}</p>'
         st.html(
             f'<div class="debug-finding {finding.severity}"><h4>{sign} {escape(_title(finding.code))} '
             f"<small>{escape(t(f'debug.severity_{finding.severity}'))}</small></h4>"
-            f'<p lang="en"><bdi>{escape(finding.message)}</bdi></p>{fix}</div>'
+            f"<p><bdi>{escape(finding_words.sentence(finding))}</bdi></p>{fix}</div>"
         )
         if finding.where:
             step = state.steps(index)
@@ -253,9 +254,9 @@ def tables(found: Examined) -> None:
         checks = found.report.checks
         st.dataframe(
             {
-                t("debug.column_check"): [check.name for check in checks],
+                t("debug.column_check"): [finding_words.phrase(check.name) for check in checks],
                 t("debug.column_outcome"): [t(f"debug.outcome_{check.status.replace(' ', '_')}") for check in checks],
-                t("debug.column_why"): [check.reason for check in checks],
+                t("debug.column_why"): [finding_words.phrase(check.reason) for check in checks],
             },
             hide_index=True,
             key=key("checks"),

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from attention_core.doctor import MESSAGES, Finding, RecordingReport, Report, diagnose_recording
 from attention_core.doctor.inputs import read_tokens
+from attention_core.doctor.messages import said
 from attention_core.exchange import FileRefused, parse_paste
 from attention_core.faults import CATALOGUE
 from attention_core.intake import Case, Intake, Masks
@@ -302,6 +303,11 @@ def fault_title(fault: str) -> str:
 def finding_title(code: str) -> str:
     """English title of a finding."""
     return MESSAGES[code].title if code in MESSAGES else code
+
+
+def value_said(evidence: Mapping[str, Any]) -> dict[str, Any]:
+    """The evidence of a finding as it reads in the doctor's sentences: ranges, four digits."""
+    return {name: said(value) for name, value in evidence.items()}
 
 
 def verdict_counts(report: Report) -> Mapping[str, int]:

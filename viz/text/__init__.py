@@ -16,7 +16,6 @@ from viz.text import (
     debug,
     explore,
     explore_answer,
-    explore_flow,
     explore_head,
     explore_messages,
     explore_switches,
@@ -25,6 +24,7 @@ from viz.text import (
     explore_views,
     faults,
     figures,
+    finding_sentences,
     findings,
     frame,
     leaks,
@@ -54,6 +54,7 @@ _PAGES = (
     bug_zoo,
     faults,
     debug,
+    finding_sentences,
     findings,
     learn,
     lesson_lookup,
@@ -62,7 +63,6 @@ _PAGES = (
     lesson_steps,
     explore_head,
     leaks,
-    explore_flow,
 )
 TEXTS: Mapping[str, tuple[str, str]] = MappingProxyType(merged({page.__name__: page.TEXTS for page in _PAGES}))
 

@@ -175,7 +175,6 @@ TEXTS: dict[str, tuple[str, str]] = {
         "No known mistake explains this result.",
         "没有已知的错误能解释这一结果。",
     ),
-    "bug_zoo.doctor_english": ("The findings are in the doctor's own words.", "诊断条目为医生输出的英文原文。"),
     "bug_zoo.join": ("; ", "；"),
     "bug_zoo.severity_error": ("error", "错误"),
     "bug_zoo.severity_warning": ("warning", "警告"),
