@@ -57,6 +57,8 @@ class Recording:
         calls: in the order they ran.
         inputs: call name -> what it computed from.
         heads: call name -> number of query heads.
+        rebuilt: where a model is only recorded, the largest difference of a call's output from ours out of the same
+            query, key and value.
     """
 
     switches: Switches = field(default_factory=Switches)
@@ -66,6 +68,7 @@ class Recording:
     calls: list[Call] = field(default_factory=list)
     inputs: dict[str, CallInputs] = field(default_factory=dict)
     heads: dict[str, int] = field(default_factory=dict)
+    rebuilt: float = 0.0
     # masks of this pass -> the same without padding; the mask is held so that its id stays its own
     _structures: dict[int, tuple[Tensor, Tensor]] = field(default_factory=dict)
 

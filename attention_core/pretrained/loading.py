@@ -16,7 +16,8 @@ from attention_core.pretrained.catalog import CatalogEntry
 from attention_core.pretrained.errors import LoadError, first_line
 from attention_core.pretrained.heads import AUTO_CLASSES, Head, Task, body_of, task_of
 from attention_core.pretrained.progress import Progress, counting_weights, ignore
-from attention_core.pretrained.running import Model, Traits
+from attention_core.pretrained.recorded import UnreadableError
+from attention_core.pretrained.running import BusyError, Model, Traits
 from attention_core.pretrained.sources import Origin, resolve
 from attention_core.pretrained.stacks import Targets, TwoStacks
 from attention_core.pretrained.tokens import TextReader
@@ -110,40 +111,64 @@ def _from_catalog(origin: Origin, progress: Progress) -> Model:
 
 def _build(source: str, name: str, entry: CatalogEntry | None, progress: Progress) -> Model:
     memory.require(name, memory.weights_in(Path(source).glob("*.safetensors")))
+    model = _assemble(source, name, entry, IMPLEMENTATION, progress)
+    if model is None or not model.calls:  # others take any name for an implementation: only counting calls tells
+        model = _assemble(source, name, entry, "eager", progress)
+    if model is None or not model.calls:
+        raise LoadError(
+            "unsupported",
+            name,
+            f"a model must make attention calls that can be seen: {name} made none that run through transformers' "
+            "attention interface or as a softmax between two products; load another",
+        )
+    return model
+
+
+def _assemble(
+    source: str, name: str, entry: CatalogEntry | None, implementation: str, progress: Progress
+) -> Model | None:
+    """The model on one implementation; None where it has a table of its own that lacks it."""
     with _one_at_a_time, counting_weights(progress):
         register()
-        whole, task = _load_module(source, name)
+        try:
+            whole, task = _load_module(source, name, implementation)
+        except KeyError as error:
+            if error.args != (IMPLEMENTATION,):
+                raise
+            return None
+        switchable = implementation == IMPLEMENTATION
         module = TwoStacks(whole) if task == "seq2seq" else body_of(whole)
         reader = _load_reader(source, name, module.config)
-        twin = _eager_twin(module)
+        twin = _eager_twin(module) if switchable else module
         head = Head(whole) if task != "none" else None
     try:
-        traits = _traits(module, reader, source, entry)
-        model = Model(
+        return Model(
             name=name,
             entry=entry,
             module=module,
             twin=twin,
             reader=reader,
-            traits=traits,
+            traits=_traits(module, reader, source, entry),
             whole=whole,
             head=head,
             task=task,
-            targets=_targets(whole, reader, traits, name) if task == "seq2seq" else None,
+            targets=_targets(whole, reader, name) if task == "seq2seq" else None,
+            switchable=switchable,
         )
-    except (ValueError, TypeError, KeyError, AttributeError, NotImplementedError) as error:
+    except (LoadError, BusyError):
+        raise
+    except UnreadableError as error:
+        raise LoadError("unsupported", name, f"{first_line(error)}; load another model than {name}") from error
+    except (ValueError, TypeError, KeyError, AttributeError, NotImplementedError, RuntimeError) as error:
         raise LoadError(
             "unsupported",
             name,
             f"a model must run on token ids alone: {type(module).__name__} does not ({first_line(error)}); "
             "load its text part by itself",
         ) from error
-    if not model.calls:  # others take any name for an implementation and go on as ever: only counting tells
-        raise _unsupported(name, type(module).__name__)
-    return model
 
 
-def _load_module(source: str, name: str) -> tuple[Any, Task]:
+def _load_module(source: str, name: str, implementation: str) -> tuple[Any, Task]:
     """The model of a folder or hub id with its head where its files have one, and what it answers with."""
     from transformers import AutoConfig
 
@@ -156,12 +181,12 @@ def _load_module(source: str, name: str) -> tuple[Any, Task]:
     task = task_of(config)
     if config.is_encoder_decoder and task != "seq2seq":
         raise LoadError("unsupported", name, f"a model of two stacks must write text: {name} does not; load another")
-    module, missing = _from_files(source, name, config, task)
+    module, missing = _from_files(source, name, config, task, implementation)
     body = f"{module.base_model_prefix}."
     headless = bool(missing) and not any(key.startswith(body) for key in missing)
     if task in ("next-token", "fill-mask") and headless:  # it has no head after all
         task = "none"
-        module, missing = _from_files(source, name, config, task)
+        module, missing = _from_files(source, name, config, task, implementation)
     if missing:
         first = missing[0].removeprefix(body)
         raise LoadError(
@@ -174,7 +199,7 @@ def _load_module(source: str, name: str) -> tuple[Any, Task]:
     return module.eval().requires_grad_(False), task
 
 
-def _from_files(source: str, name: str, config: Any, task: Task) -> tuple[Any, list[str]]:
+def _from_files(source: str, name: str, config: Any, task: Task, implementation: str) -> tuple[Any, list[str]]:
     """A model as the class of its task, and the names of the weights that its files lack."""
     import transformers
     from safetensors import SafetensorError
@@ -183,7 +208,7 @@ def _from_files(source: str, name: str, config: Any, task: Task) -> tuple[Any, l
         module, told = getattr(transformers, AUTO_CLASSES[task]).from_pretrained(
             source,
             config=copy.deepcopy(config),
-            attn_implementation=IMPLEMENTATION,
+            attn_implementation=implementation,
             dtype=torch.float32,
             use_safetensors=True,
             trust_remote_code=False,
@@ -200,7 +225,7 @@ def _from_files(source: str, name: str, config: Any, task: Task) -> tuple[Any, l
         ) from error
     except (ValueError, KeyError) as error:
         if isinstance(error, KeyError) and error.args == (IMPLEMENTATION,):  # looked up in a table of its own
-            raise _unsupported(name, type(config).__name__.removesuffix("Config")) from error
+            raise
         raise LoadError(
             "unsupported", name, f"transformers must know how to run {name}: {first_line(error)}"
         ) from error
@@ -256,7 +281,9 @@ def _traits(module: Any, reader: TextReader, source: str, entry: CatalogEntry | 
         if hasattr(part, "create_position_ids_from_input_ids") and isinstance(filler, int):
             first_position = filler + 1
     table = getattr(config, "max_position_embeddings", None)
-    limits = [n for n in (reader.limit, None if table is None else table - first_position) if n is not None]
+    limits = [
+        n for n in (reader.limit, None if table is None or table < 1 else table - first_position) if n is not None
+    ]
     return Traits(
         takes_positions=takes_positions,
         first_position=first_position,
@@ -266,7 +293,7 @@ def _traits(module: Any, reader: TextReader, source: str, entry: CatalogEntry | 
     )
 
 
-def _targets(whole: Any, reader: TextReader, traits: Traits, name: str) -> Targets:
+def _targets(whole: Any, reader: TextReader, name: str) -> Targets:
     """How targets of an encoder-decoder begin and end."""
     said = (whole.generation_config, whole.config)
     starts = [getattr(s, key, None) for key in ("decoder_start_token_id", "bos_token_id") for s in said]
@@ -274,16 +301,7 @@ def _targets(whole: Any, reader: TextReader, traits: Traits, name: str) -> Targe
     if start is None:
         raise LoadError("unsupported", name, f"a target needs a token to start from: {name} names none; load another")
     ends = next((e for e in (getattr(s, "eos_token_id", None) for s in said) if e is not None), ())
-    return Targets(whole, reader, start, frozenset([ends] if isinstance(ends, int) else ends), traits.limit)
-
-
-def _unsupported(name: str, kind: str) -> LoadError:
-    return LoadError(
-        "unsupported",
-        name,
-        f"a model must call its attention through transformers' attention interface: {kind} keeps its "
-        "own; record it with attention_core.capture instead",
-    )
+    return Targets(whole, reader, start, frozenset([ends] if isinstance(ends, int) else ends))
 
 
 def _not_found(name: str, error: Exception) -> LoadError:

@@ -6,7 +6,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import torch
@@ -16,6 +16,7 @@ from attention_core.pretrained.agreement import attentions_of, compare
 from attention_core.pretrained.backend import Recording, recording
 from attention_core.pretrained.catalog import CatalogEntry
 from attention_core.pretrained.heads import Head, Task
+from attention_core.pretrained.recorded import recorded_pass, refusal
 from attention_core.pretrained.stacks import Targets
 from attention_core.pretrained.switches import Switches
 from attention_core.pretrained.tokens import Batch, PaddingSide, TextReader
@@ -58,6 +59,8 @@ class Model:
         calls: the attention calls of one forward pass, in order.
         heads: call name -> number of query heads.
         kind: "encoder", "decoder" or "encoder-decoder".
+        switchable: False where its attention does not run through ours and is only recorded; then no switch can act.
+        reason: why nothing can be switched; None where it can.
         task: what it answers with: "next-token", "fill-mask" or "seq2seq" (these have a ``head``), "embedding", "none".
         limit: most tokens that it can read, added ones included; None where there is no limit.
         mask_id: id of the token that stands for a hidden word; None where the model has none.
@@ -79,6 +82,7 @@ class Model:
         head: Head | None = None,
         task: Task = "none",
         targets: Targets | None = None,
+        switchable: bool = True,
     ) -> None:
         self.name = name
         self.entry = entry
@@ -88,16 +92,19 @@ class Model:
         self._traits = traits
         self._whole = module if whole is None else whole
         self._targets = targets
+        self.switchable = switchable
+        self.reason = None if switchable else refusal(type(module).__name__)
         self._agreements: OrderedDict[tuple[object, ...], Agreement] = OrderedDict()
         self._agreements_guard = threading.Lock()
         self.limit = traits.limit
         self.mask_id = reader.mask_id
         self.vocabulary = traits.vocabulary
         self.parameters = sum(p.numel() for p in self._whole.parameters())
+        self.calls: tuple[Call, ...] = ()
         probe = Recording()
         probed = self._forward(module, self._probe(), probe)
         self.width: int = probed.last_hidden_state.shape[-1]
-        self.calls: tuple[Call, ...] = tuple(probe.calls)
+        self.calls = tuple(probe.calls)
         self.heads: Mapping[str, int] = probe.heads
         self.kind: Literal["encoder", "decoder", "encoder-decoder"] = "encoder"
         if targets is not None:
@@ -233,8 +240,10 @@ class Model:
         batch = self.read(texts, padding_side=padding_side, max_tokens=max_tokens)
         inputs, rows, targets = self._inputs(batch), batch, ()
         if self._targets is not None:
+            limits = [n for n in (self.limit, max_tokens) if n is not None]
+            given = None if target is None else _texts(target)
             with _processor():
-                rows, targets = self._targets.of(batch, None if target is None else _texts(target), max_tokens)
+                rows, targets = self._targets.of(batch, given, min(limits, default=None))
             inputs |= {"decoder_input_ids": rows.ids, "decoder_attention_mask": rows.real.long()}
         elif target is not None:
             raise ValueError(f"a target goes with an encoder-decoder: {self.name} is one stack; leave it out")
@@ -327,6 +336,8 @@ class Model:
         with _processor(), torch.inference_mode():
             if record is None:
                 return module(**inputs, **options)
+            if not self.switchable:
+                return recorded_pass(module, inputs, record, self.calls, **options)
             with recording(record):
                 return module(**inputs, **options)
 
@@ -351,6 +362,7 @@ class Model:
         agreed = compare(
             record.inputs, output, attentions_of(reference), reference.last_hidden_state, batch.real, source
         )
+        agreed = replace(agreed, output=max(agreed.output, record.rebuilt))
         with self._agreements_guard:
             self._agreements[key] = agreed
             while len(self._agreements) > _REMEMBERED_AGREEMENTS:
@@ -358,6 +370,8 @@ class Model:
         return agreed
 
     def _check(self, switches: Switches) -> None:
+        if self.reason is not None and not switches.neutral:
+            raise ValueError(self.reason)
         for name, head in sorted(switches.heads_off):
             if name not in self.heads:
                 raise ValueError(f"heads_off names calls of {self.name}: got {name!r}; it has {list(self.heads)}")

@@ -94,22 +94,19 @@ class Targets:
         reader: of its tokenizer.
         start: id that stands before every target.
         ends: ids that end one.
-        limit: most tokens that the stack can read; None where there is no limit.
     """
 
-    def __init__(self, whole: Any, reader: TextReader, start: int, ends: frozenset[int], limit: int | None) -> None:
-        self._whole, self._reader, self._start, self._ends, self._limit = whole, reader, start, ends, limit
+    def __init__(self, whole: Any, reader: TextReader, start: int, ends: frozenset[int]) -> None:
+        self._whole, self._reader, self._start, self._ends = whole, reader, start, ends
         self._written: OrderedDict[tuple[int, ...], tuple[int, ...]] = OrderedDict()
         self._guard = threading.Lock()
 
-    def of(self, source: Batch, texts: Sequence[str] | None, limit: int | None) -> tuple[Batch, tuple[str, ...]]:
-        """The targets of a batch of sources, padded on the right, and their texts.
+    def of(self, source: Batch, texts: Sequence[str] | None, most: int | None) -> tuple[Batch, tuple[str, ...]]:
+        """The targets of a batch of sources, padded on the right, and their texts; ``most`` tokens each, or all.
 
         Raises:
             ValueError: if there is not one text per source, or one cannot be read.
         """
-        limits = [n for n in (self._limit, limit) if n is not None]
-        most = min(limits, default=None)
         rows: list[list[int]] = []
         samples: list[tuple[Token, ...]] = []
         notes: list[Note] = []

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from attention_core.pretrained import LoadError, Switches, load
+from attention_core.pretrained import Switches, load
 from attention_core.pretrained.backend import IMPLEMENTATION, register
 
 SHORT, LONG = "the cat sat", "my old dog looked at the red hat and a mat there"
@@ -197,14 +197,6 @@ def test_position_bias_of_t5(tiny_folder: Callable[..., Path]) -> None:
         have = ours.eval()(input_ids=ids, attention_mask=mask, output_attentions=True)
     for a, b in zip(have.attentions, want.attentions, strict=True):
         assert_close(a[:, :, :5], b[:, :, :5], atol=1e-5, rtol=0)  # float32 roundings of weights up to 1
-
-
-@pytest.mark.parametrize("family", ["Bloom", "MPNet", "Falcon"])
-def test_a_model_with_attention_of_its_own_is_refused(tiny_folder: Callable[..., Path], family: str) -> None:
-    sizes = {"hidden_size": 36, "n_head": 3, "n_layer": 1, "num_attention_heads": 3, "num_hidden_layers": 1}
-    with pytest.raises(LoadError, match=r"attention interface: .* keeps its own; record it with") as caught:
-        load(tiny_folder(family, **sizes))
-    assert caught.value.code == "unsupported"
 
 
 def test_c175_a_module_called_three_times_has_three_recordings(folder_of: Callable[[str], Path]) -> None:
