@@ -57,9 +57,9 @@ def _known(text: str) -> str | None:
 
 @lru_cache(maxsize=1)
 def _patterns() -> tuple[tuple[re.Pattern[str], str], ...]:
-    """The English phrases as patterns with their names, those that leave least open first."""
+    """The English phrases as patterns with their names, those that say most first."""
     english = {key.removeprefix(_PHRASE): text for key, (text, _) in TEXTS.items() if key.startswith(_PHRASE)}
-    names = sorted(english, key=lambda name: (english[name].count("{"), -len(english[name])))
+    names = sorted(english, key=lambda name: -len(_TAKEN_OVER.sub("", english[name])))
     return tuple((re.compile(_TAKEN_OVER.sub(r"(?P<\1>.+?)", _escaped(english[name]))), name) for name in names)
 
 
