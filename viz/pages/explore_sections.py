@@ -152,14 +152,16 @@ def head_figure(shown: CallView) -> Figure:
         logits=shown.logits[head],
         padded_queries=[token.padding for token in shown.query_tokens],
         padded_keys=[token.padding for token in shown.key_tokens],
+        first_query=shown.first_query,
+        first_key=shown.first_key,
         words=words_of_maps(),
     )
 
 
-def one_head(made: Run, shown: CallView, enlarged: Figure) -> None:
+def one_head(made: Run, shown: CallView, enlarged: Figure, *, title: str = "") -> None:
     """One head enlarged, with a choice of stage and of colour scale, and as a table."""
     head = int(str(get("head")))
-    st.header(t("explore.one_head", head=head))
+    st.header(title or t("explore.one_head", head=head))
     left, middle, right = st.columns([1, 2, 2])
     left.selectbox(t("explore.head"), range(shown.heads), key=key("head"), help=t("explore.head_help"))
     middle.segmented_control(

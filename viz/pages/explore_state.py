@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from attention_core.diagnostics import PATTERNS
+from viz.services.overview import CHOICES
 from viz.services.sent_masks import packed_mask
 
 PREFIX = "explore_"
@@ -95,8 +97,10 @@ def any_text(text: str) -> Value:
 STAGES = ("scores", "scaled", "logits", "weights")
 COLOURS = ("fixed", "row-max", "log")
 SCALINGS = ("default", "off", "custom")
-VIEWS = ("heads", "text", "lines", "stages", "flow")
+VIEWS = ("heads", "overview", "text", "lines", "stages")
 TEXT_MAPS = ("head", "mean", "rollout")
+OVERVIEW_COLOURS = ("weights", *CHOICES)
+KINDS = ("encoder", "decoder", "cross")
 MODEL_MASKS = ("model", "none", "causal", "padding-ignored")
 ABLATIONS = ("zero", "mean")
 SCRATCH_MASKS = (
@@ -152,11 +156,11 @@ SETTINGS: Mapping[str, Setting] = {
     "from_token": Setting(0, whole(0, 100_000)),
     "cell_query": Setting(2, whole(0, 100_000)),
     "cell_key": Setting(1, whole(0, 100_000)),
-    "flow_kind": Setting("auto", choice("auto", *KINDS)),
-    "flow_layers": Setting(0, whole(0, 128)),
-    "flow_residual": Setting(0.5, real(0.0, 1.0)),
-    "flow_token": Setting(1, whole(0, 100_000)),
-    "max_flow": Setting(False, flag),
+    "overview_colour": Setting("weights", choice(*OVERVIEW_COLOURS)),
+    "overview_kind": Setting("encoder", choice(*KINDS)),
+    "pattern": Setting("previous", choice(*PATTERNS)),
+    "pattern_least": Setting(0.0, real(0.0, 1.0)),
+    "exact": Setting(False, flag),
     "scaling": Setting("default", choice(*SCALINGS), "both"),
     "factor": Setting(1.0, real(0.0, 64.0), "both"),
     "model_mask": Setting("model", choice(*MODEL_MASKS, CUSTOM_MASK), "model"),
