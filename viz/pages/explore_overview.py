@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-import numpy as np
 import streamlit as st
 
 from attention_core.diagnostics import PATTERNS
@@ -79,7 +78,7 @@ def _made(request: Request, shown: CallView, place) -> Overview:
 
 def _picture(request: Request, overview: Overview) -> None:
     colour, pattern, least = str(get("overview_colour")), str(get("pattern")), float(str(get("pattern_least")))
-    figure = _figure(overview, colour, service.below(overview, pattern, least) if least else None)
+    figure = _figure(overview, colour, pattern, least)
     layers, heads = overview.leaks.shape
     with st.container(key=key("overview")):
         chart(
@@ -92,14 +91,14 @@ def _picture(request: Request, overview: Overview) -> None:
         )
 
 
-def _figure(overview: Overview, colour: str, faded: np.ndarray | None) -> Figure:
+def _figure(overview: Overview, colour: str, pattern: str, least: float) -> Figure:
     layers, heads = overview.leaks.shape
     shared = {
         "layers": [call.layer for call in overview.calls],
         "leaks": overview.leaks,
         "broken": overview.broken,
         "off": overview.off,
-        "faded": faded,
+        "faded": service.below(overview, pattern, least) if least else None,
         "hover": [[_hover(overview, row, head, colour) for head in range(heads)] for row in range(layers)],
         "clickable": True,
         "words": sections.figure_words(),
