@@ -97,7 +97,7 @@ def any_text(text: str) -> Value:
 STAGES = ("scores", "scaled", "logits", "weights")
 COLOURS = ("fixed", "row-max", "log")
 SCALINGS = ("default", "off", "custom")
-VIEWS = ("heads", "overview", "text", "lines", "stages")
+VIEWS = ("heads", "overview", "text", "lines", "stages", "flow")
 TEXT_MAPS = ("head", "mean", "rollout")
 OVERVIEW_COLOURS = ("weights", *CHOICES)
 KINDS = ("encoder", "decoder", "cross")
@@ -161,6 +161,11 @@ SETTINGS: Mapping[str, Setting] = {
     "pattern": Setting("previous", choice(*PATTERNS)),
     "pattern_least": Setting(0.0, real(0.0, 1.0)),
     "exact": Setting(False, flag),
+    "flow_kind": Setting("auto", choice("auto", "encoder", "decoder", "cross")),
+    "flow_layers": Setting(0, whole(0, 128)),
+    "flow_residual": Setting(0.5, real(0.0, 1.0)),
+    "flow_token": Setting(1, whole(0, 100_000)),
+    "max_flow": Setting(False, flag),
     "scaling": Setting("default", choice(*SCALINGS), "both"),
     "factor": Setting(1.0, real(0.0, 64.0), "both"),
     "model_mask": Setting("model", choice(*MODEL_MASKS, CUSTOM_MASK), "model"),
