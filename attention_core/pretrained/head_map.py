@@ -82,6 +82,13 @@ class HeadMapping:
     """A head map in the making, for one thread; the whole pass that all effects are measured from is run at once.
 
     Iterating gives the effects batch by batch; whoever stops iterating has cancelled.
+
+    Attributes:
+        measure: what an effect is.
+        calls: the attention calls, in order.
+        heads: call name -> number of heads.
+        total: heads of all calls.
+        resumes: passes start at the layer of the head, above the layers that stay as they are.
     """
 
     def __init__(self, model: Model, text: str, *, measure: Measure, switches: Switches = Switches()) -> None:  # noqa: B008
@@ -114,7 +121,8 @@ class HeadMapping:
         self._passes = Resumable(model, model._inputs(batch), batch.real, switches)
         self._effect = self._measuring(self._passes.output)
         self.calls = self._passes.calls
-        self.total = sum(self._passes.heads[call.name] for call in self.calls)
+        self.heads = self._passes.heads
+        self.total = sum(self.heads[call.name] for call in self.calls)
         self.resumes = self._passes.resumes
 
     def __iter__(self) -> Iterator[HeadEffects]:

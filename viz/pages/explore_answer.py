@@ -53,7 +53,7 @@ def draw(request: ModelRequest, shown: CallView) -> None:
 def _words(request: ModelRequest, sample: int) -> None:
     found = predictions(request, sample)
     if not found:
-        st.caption(t("answer.no_mask", mask=mask_word(request)))
+        st.caption(t("answer.no_mask", mask=mask_word(request.model)))
     for one in found:
         title = t("answer.next") if one.place is None else t("answer.masked", place=one.place)
         st.html(f'<div class="answer-words"><b>{escape(title)}</b>{_lists(one, request.switches.neutral)}</div>')

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from attention_core.diagnostics import PATTERNS
+from viz.services.head_map import MEASURES
 from viz.services.overview import CHOICES
 from viz.services.sent_masks import packed_mask
 
@@ -97,7 +98,7 @@ def any_text(text: str) -> Value:
 STAGES = ("scores", "scaled", "logits", "weights")
 COLOURS = ("fixed", "row-max", "log")
 SCALINGS = ("default", "off", "custom")
-VIEWS = ("heads", "overview", "text", "lines", "stages", "flow")
+VIEWS = ("heads", "overview", "text", "lines", "stages", "flow", "head_map")
 TEXT_MAPS = ("head", "mean", "rollout")
 OVERVIEW_COLOURS = ("weights", *CHOICES)
 KINDS = ("encoder", "decoder", "cross")
@@ -151,6 +152,7 @@ SETTINGS: Mapping[str, Setting] = {
     "stage": Setting("weights", choice(*STAGES)),
     "colour": Setting("fixed", choice(*COLOURS)),
     "view": Setting("heads", choice(*VIEWS)),
+    "map_measure": Setting("", choice("", *MEASURES)),
     "text_map": Setting("head", choice(*TEXT_MAPS)),
     "merge": Setting(False, flag),
     "from_token": Setting(0, whole(0, 100_000)),

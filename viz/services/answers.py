@@ -108,9 +108,9 @@ def task_of(request: ModelRequest) -> str:
     return loaded_model(request.model).task
 
 
-def mask_word(request: ModelRequest) -> str | None:
-    """How the model's mask token is typed; None where it has none."""
-    model = loaded_model(request.model)
+def mask_word(model_name: str) -> str | None:
+    """How the mask token of a model is typed; None where it has none."""
+    model = loaded_model(model_name)
     return None if model.mask_id is None else model.written(model.mask_id)
 
 
