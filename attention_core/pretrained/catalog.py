@@ -6,8 +6,8 @@ Only declarations; nothing here loads or downloads.
 from dataclasses import dataclass
 from typing import Literal
 
-Task = Literal["sentence-embedding", "chat"]
-Family = Literal["encoder", "decoder"]
+Task = Literal["sentence-embedding", "chat", "next-token", "fill-mask", "text-to-text", "translation", "denoising"]
+Family = Literal["encoder", "decoder", "encoder-decoder"]
 
 
 @dataclass(frozen=True)
@@ -41,11 +41,11 @@ class CatalogEntry:
 
     Attributes:
         name: what ``load`` takes.
-        family: "encoder" (every token sees every token) or "decoder" (each token sees the past).
+        family: "encoder" (every token sees every token), "decoder" (each token sees the past), or both in one model.
         task: what the model was trained to answer with.
         parameters: number of weights.
-        size_bytes: of the weights on disk.
-        layers, heads: attention layers, and query heads in each.
+        size_bytes: of the weights on disk; of a model of the hub in whole MB, as it was when it was entered here.
+        layers, heads: attention layers, of each stack where there are two, and query heads in each.
         licence: SPDX identifier of the weights' licence.
         languages: ISO 639-1 codes of the languages it reads well.
         source: where the weights come from without a model hub; None where only the hub has them.
@@ -63,6 +63,32 @@ class CatalogEntry:
     languages: tuple[str, ...]
     source: PackageSource | None = None
     hub_id: str | None = None
+
+
+def _on_hub(
+    name: str,
+    hub_id: str,
+    family: Family,
+    task: Task,
+    parameters: int,
+    megabytes: int,
+    layers: int,
+    heads: int,
+    licence: str,
+    *languages: str,
+) -> CatalogEntry:
+    return CatalogEntry(
+        name=name,
+        family=family,
+        task=task,
+        parameters=parameters,
+        size_bytes=megabytes * 1_000_000,
+        layers=layers,
+        heads=heads,
+        licence=licence,
+        languages=languages,
+        hub_id=hub_id,
+    )
 
 
 CATALOG: tuple[CatalogEntry, ...] = (
@@ -109,7 +135,36 @@ CATALOG: tuple[CatalogEntry, ...] = (
         ),
         hub_id="HuggingFaceTB/SmolLM2-135M-Instruct",
     ),
-)
+    _on_hub("gpt2", "openai-community/gpt2", "decoder", "next-token", 124_439_808, 548, 12, 12, "MIT", "en"),
+    _on_hub("distilgpt2", "distilbert/distilgpt2", "decoder", "next-token", 81_912_576, 353, 6, 12, "Apache-2.0", "en"),
+    _on_hub(
+        "bert-base-uncased", "google-bert/bert-base-uncased", "encoder", "fill-mask", 109_514_298, 440, 12, 12,
+        "Apache-2.0", "en",
+    ),
+    _on_hub(
+        "bert-base-chinese", "google-bert/bert-base-chinese", "encoder", "fill-mask", 102_290_312, 412, 12, 12,
+        "Apache-2.0", "zh",
+    ),
+    _on_hub(
+        "distilbert-base-uncased", "distilbert/distilbert-base-uncased", "encoder", "fill-mask", 66_985_530, 268, 6, 12,
+        "Apache-2.0", "en",
+    ),
+    _on_hub(
+        "Qwen2.5-0.5B", "Qwen/Qwen2.5-0.5B", "decoder", "next-token", 494_032_768, 988, 24, 14,
+        "Apache-2.0", "en", "zh",
+    ),
+    _on_hub(
+        "t5-small", "google-t5/t5-small", "encoder-decoder", "text-to-text", 60_506_624, 242, 6, 8,
+        "Apache-2.0", "en", "fr", "de", "ro",
+    ),
+    _on_hub(
+        "opus-mt-en-zh", "Helsinki-NLP/opus-mt-en-zh", "encoder-decoder", "translation", 77_943_296, 312, 6, 8,
+        "Apache-2.0", "en", "zh",
+    ),
+    _on_hub(
+        "bart-base", "facebook/bart-base", "encoder-decoder", "denoising", 139_420_416, 558, 6, 12, "Apache-2.0", "en"
+    ),
+)  # fmt: skip
 
 DEFAULT_MODEL = CATALOG[0].name
 

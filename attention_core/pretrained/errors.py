@@ -8,12 +8,14 @@ class LoadError(RuntimeError):
         code: "not-fetched", "damaged", "not-found", "no-network", "gated", "no-weights", "no-tokenizer", "too-large",
             "incomplete", "disk" or "unsupported".
         name: the model that was asked for.
+        values: numbers of the message, for whoever words it anew.
     """
 
-    def __init__(self, code: str, name: str, message: str) -> None:
+    def __init__(self, code: str, name: str, message: str, **values: float) -> None:
         super().__init__(message)
         self.code = code
         self.name = name
+        self.values = values
 
 
 def first_line(error: Exception) -> str:

@@ -13,8 +13,9 @@ from attention_core.pretrained.progress import Progress
 
 INDEX = "model.safetensors.index.json"
 _WEIGHTS = "model.safetensors"
-_TEXTS = (".json", ".txt", ".jinja", ".model", ".spm")
-_TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "tokenizer.model", "spiece.model")
+_TEXTS = (".json", ".txt", ".jinja")
+# What a tokenizer can be made of without the sentencepiece library.
+_TOKENIZERS = ({"tokenizer.json"}, {"vocab.txt"}, {"vocab.json", "merges.txt"})
 _CONVERTER = "SFconvertbot"  # of the hub: leaves safetensors in a pull request where a model has none
 _SECONDS = 20.0
 
@@ -100,12 +101,12 @@ def _offered(api: Any, hub_id: str, name: str) -> tuple[dict[str, int], str, int
                 break
         else:
             raise no_weights(name)
-    if not any(tokenizer in sizes for tokenizer in _TOKENIZERS):
+    if not any(tokenizer <= sizes.keys() for tokenizer in _TOKENIZERS):
         raise LoadError(
             "no-tokenizer",
             name,
-            f"a model needs its tokenizer beside it, best as tokenizer.json: {name} has none on the hub; make one "
-            "with transformers, save_pretrained(folder), and load that folder",
+            f"a model needs its tokenizer as tokenizer.json, or as its word lists: {name} has neither on the hub; put "
+            "one beside its files in a folder of this machine, and load that folder",
         )
     counts = getattr(getattr(found, "safetensors", None), "parameters", None) or {}
     total = sum(counts.values()) or sum(sizes[file] for file in weights) // memory.FLOAT32

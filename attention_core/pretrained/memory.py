@@ -32,6 +32,8 @@ def require(name: str, weights: int) -> None:
             name,
             f"a model must fit into free memory: {name} needs {needed / 1e9:.1f} GB in float32 and "
             f"{free / 1e9:.1f} GB are free; end other programs, or choose a smaller model",
+            needed=needed / 1e9,
+            free=free / 1e9,
         )
 
 

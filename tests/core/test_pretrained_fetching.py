@@ -409,7 +409,8 @@ def test_command_line(
     assert main(["list"]) == 0
     listed = capsys.readouterr().out.splitlines()
     assert listed[0] == (
-        "all-MiniLM-L6-v2: sentence-embedding, 6 layers x 12 heads, 22.7 M weights, 91 MB, Apache-2.0, not fetched"
+        "all-MiniLM-L6-v2: sentence-embedding, 6 layers x 12 heads, 22.7 M weights, 91 MB, Apache-2.0, "
+        "not fetched, from a package"
     )
     assert listed[-2].startswith("toy: ") and listed[-2].endswith("on this machine")
     assert listed[-1] == f"cache: {cache}"

@@ -2,9 +2,9 @@
 
 import pytest
 
-from attention_core.pretrained import FetchError, LoadError, Model
+from attention_core.pretrained import Model
 from tests.pages.test_explore import SCRATCH, choose, control, figures, grid_weights, html, visit
-from viz.services import attention, models
+from viz.services import attention
 from viz.services.attention import MOST_CHARACTERS, MOST_SAMPLES, typed
 from viz.text.markdown import literal
 
@@ -122,51 +122,6 @@ def test_the_chooser_of_samples_shows_the_beginning_of_a_long_line():
     app = visit(lines="1", text="short\n" + "long " * 200)
     options = control(app, "sample").options
     assert options[0] == "0: short" and options[1].endswith("…") and len(options[1]) < 80
-
-
-def test_a_model_that_is_not_here_leaves_the_core_and_an_offer(monkeypatch, tmp_path):
-    monkeypatch.setenv("HEADSCOPE_CACHE", str(tmp_path))
-    app = visit()
-    assert not app.exception and not app.error
-    assert "From-scratch core" in html(app) and "grid" in figures(app)
-    assert any("not on this machine" in info.value for info in app.main.info)
-
-    def no_network(name, progress):
-        raise FetchError("no-network", name, "pip said *many* things")
-
-    monkeypatch.setattr("viz.pages.explore_messages.bring_model", no_network)
-    app = next(button for button in app.main.button if button.key == "explore_fetch").click().run()
-    assert any("Check the connection" in error.value for error in app.main.error)
-    assert "grid" in figures(app)
-
-
-def test_a_model_that_was_brought_is_shown_at_once(monkeypatch):
-    here = [False]
-    monkeypatch.setattr("viz.pages.explore.model_is_here", lambda name: here[0])
-
-    def bring(name, progress):
-        progress(10.0, 45.0)
-        here[0] = True
-
-    monkeypatch.setattr("viz.pages.explore_messages.bring_model", bring)
-    app = visit(text="the cat")
-    assert control(app, "source").value == attention.SCRATCH
-    app = next(button for button in app.main.button if button.key == "explore_fetch").click().run()
-    assert control(app, "source").value == models.model_names()[0]
-    assert grid_weights(app).shape[0] == 12
-
-
-@pytest.mark.parametrize("lang", ["en", "zh"])
-def test_a_damaged_model_says_what_to_do(monkeypatch, lang):
-    def damaged(name):
-        raise LoadError("damaged", name, "the files must be whole: a.safetensors has [1] byte too *few*")
-
-    monkeypatch.setattr("viz.pages.explore.loaded_model", damaged)
-    app = visit(lang=lang)
-    assert not app.exception
-    (said,) = [error.value for error in app.main.error]
-    assert ("Download it again" if lang == "en" else "请重新下载") in said
-    assert any(button.key == "explore_fetch" for button in app.main.button) and "grid" in figures(app)
 
 
 def test_the_text_of_others_inside_a_message_is_no_markdown():

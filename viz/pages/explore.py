@@ -10,6 +10,7 @@ from viz.figures.labels import visible
 from viz.pages import charts, explore_answer
 from viz.pages import explore_controls as controls
 from viz.pages import explore_messages as messages
+from viz.pages import explore_models as models
 from viz.pages import explore_sections as sections
 from viz.pages import explore_state as state
 from viz.pages import explore_take_away as take_away
@@ -27,7 +28,7 @@ from viz.services.attention import (
     typed,
 )
 from viz.services.examples import examples
-from viz.services.models import ModelError, loaded_model, model_is_here, model_names
+from viz.services.models import ModelError, model_is_here, model_names
 from viz.services.views import view
 from viz.text import t
 
@@ -42,12 +43,13 @@ def render() -> None:
     default_source = model_names()[0] if model_is_here(model_names()[0]) else SCRATCH
     default_text = examples()[0].text
     st.html(_STYLES)
-    state.restore(text=default_text, source=default_source, sources=(*model_names(), SCRATCH))
+    sources = models.known_sources(st.query_params.get("source", ""))
+    state.restore(text=default_text, source=default_source, sources=sources)
     places = controls.Places()
     controls.text_input(places)
     with st.sidebar:
-        controls.source_choice()
-    model = _model(str(get("source")))
+        models.source_choice()
+    model = models.chosen_model(str(get("source")))
     with st.sidebar:
         if model is not None:
             controls.model_controls(model, places)
@@ -64,22 +66,6 @@ def render() -> None:
     state.arrived()
     if state.ignored():
         link.warning(t("explore.link_ignored", names=", ".join(state.ignored())))
-
-
-def _model(source: str) -> Model | None:
-    """The chosen model, loaded; None, with what can be done about it on the page, where it cannot be used."""
-    wanted = model_names()[0] if source == SCRATCH else source
-    if not model_is_here(wanted):
-        messages.offer_model(wanted)
-        return None
-    if source == SCRATCH:
-        return None
-    try:
-        with st.spinner(t("explore.model_loading", name=source)):
-            return loaded_model(source)
-    except ModelError as error:
-        messages.offer_model(source, error)
-        return None
 
 
 def _run(model: Model | None, written: Typed, places: controls.Places) -> tuple[Request | None, Run | None]:

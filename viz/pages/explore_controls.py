@@ -9,6 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attention_core.pretrained import Model
 from viz.pages import explore_state as state
+from viz.pages.explore_models import source_title
 from viz.pages.explore_sent import offer_earlier_text
 from viz.pages.explore_state import clamp, get, key, put
 from viz.services.attention import SCRATCH, mask_settings
@@ -67,19 +68,6 @@ def text_input(places: Places) -> None:
         )
 
 
-def source_choice() -> None:
-    """The chooser of the source."""
-    st.selectbox(
-        t("explore.source"), [*model_names(), SCRATCH], key=key("source"), format_func=source_title,
-        help=t("explore.source_help"),
-    )  # fmt: skip
-
-
-def source_title(source: str) -> str:
-    """Name of a source; a model that is not here says so."""
-    if source == SCRATCH:
-        return t("explore.source_scratch")
-    return source if model_is_here(source) else t("explore.source_missing", name=source)
 
 
 def model_controls(model: Model, places: Places) -> None:
@@ -203,9 +191,10 @@ def _reset(group: str) -> None:
 
 def _example_title(example_id: str) -> str:
     example = _example(example_id)
-    readers = [source if source != SCRATCH else t("explore.source_scratch_short") for source in example.sources]
-    everyone = set(example.sources) == {*model_names(), SCRATCH}
-    sources = t("explore.source_all") if everyone else ", ".join(readers)
+    here = [*filter(model_is_here, model_names()), SCRATCH]
+    readers = [source for source in here if source not in example.unread_by]
+    names = [source if source != SCRATCH else t("explore.source_scratch_short") for source in readers]
+    sources = t("explore.source_all") if readers == here else ", ".join(names)
     return t("explore.example_option", title=t(f"example.{example.id}"), sources=sources)
 
 
@@ -222,6 +211,6 @@ def _use_example() -> None:
     put("lines", example.lines)
     put("sample", 0)
     source = get("source")
-    if source not in example.sources:
-        put("source", example.sources[0])
+    if source in example.unread_by:
+        put("source", model_names()[0] if SCRATCH in example.unread_by else SCRATCH)
         st.toast(t("explore.example_switched", model=source_title(str(source))))

@@ -3,13 +3,11 @@
 import streamlit as st
 
 from attention_core.runs import Run
-from viz.pages import explore_state as state
 from viz.pages.explore_controls import Places, values
+from viz.pages.explore_models import model_reason
 from viz.pages.explore_state import key, put
 from viz.services.attention import MOST_CHARACTERS, MOST_SAMPLES, SCRATCH, Typed
-from viz.services.models import ModelError, bring_model, download_megabytes, error_code
 from viz.text import TEXTS, t
-from viz.text.markdown import literal
 
 
 def notes(made: Run, written: Typed) -> None:
@@ -32,34 +30,5 @@ def refuse(error: Exception, places: Places, *, model: str, kept: bool) -> None:
     if f"refused.{named}" in TEXTS:
         reason = t(f"refused.{named}", **{**values(), **getattr(error, "values", {})})
     else:
-        reason = _model_reason(error, model)
+        reason = model_reason(error, model)
     places.refuse(control, t("explore.refused" if kept else "explore.refused_bare", reason=reason))
-
-
-def offer_model(name: str, error: Exception | None = None) -> None:
-    """Says that a model is not here or why it cannot be used, and brings it on a click."""
-    if error is None:
-        st.info(t("explore.model_missing", name=name))
-    else:
-        st.error(t("explore.model_failed", name=name, reason=_model_reason(error, name)))
-    if not st.button(t("explore.model_fetch", name=name, megabytes=download_megabytes(name)), key=key("fetch")):
-        return
-    bar = st.progress(0.0, t("explore.model_fetching", name=name))
-
-    def moved(megabytes: float, total: float) -> None:
-        text = t("explore.model_progress", name=name, megabytes=megabytes, total=total)
-        bar.progress(min(1.0, megabytes / total) if total else 0.0, text)
-
-    try:
-        bring_model(name, moved)
-    except ModelError as failed:
-        bar.empty()
-        st.error(t("explore.model_failed", name=name, reason=_model_reason(failed, name)))
-    else:
-        state.put_next("source", name)
-        st.rerun()
-
-
-def _model_reason(error: Exception, name: str) -> str:
-    known = f"model_error.{error_code(error)}"
-    return t(known, name=name) if known in TEXTS else t("explore.refused_other", reason=literal(str(error)))

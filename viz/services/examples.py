@@ -1,4 +1,4 @@
-"""Example sentences: which there are, and which sources can read them."""
+"""Example sentences: which there are, and which sources cannot read them."""
 
 import json
 from dataclasses import dataclass
@@ -15,13 +15,13 @@ class Example:
     Attributes:
         id: language-free code; its title is the text ``example.<id>``.
         text: the sentence; several lines are several samples where ``lines`` is set.
-        sources: names of the sources that can read it.
+        unread_by: names of the sources that cannot read it: their tokens have no word for it.
         lines: each line is a sample of its own.
     """
 
     id: str
     text: str
-    sources: tuple[str, ...]
+    unread_by: tuple[str, ...] = ()
     lines: bool = False
 
 
@@ -29,4 +29,4 @@ class Example:
 def examples() -> tuple[Example, ...]:
     """All examples in the order of the file."""
     entries = json.loads(_FILE.read_text(encoding="utf-8"))
-    return tuple(Example(e["id"], e["text"], tuple(e["sources"]), e.get("lines", False)) for e in entries)
+    return tuple(Example(e["id"], e["text"], tuple(e.get("unread_by", ())), e.get("lines", False)) for e in entries)

@@ -1,6 +1,4 @@
-"""Models for the pages: is it here, bring it, load it once."""
-
-from collections.abc import Callable
+"""Models for the pages: which there are, is it here, load it once."""
 
 from attention_core.pretrained import (
     CATALOG,
@@ -8,16 +6,18 @@ from attention_core.pretrained import (
     FetchError,
     LoadError,
     Model,
-    fetch,
     find_entry,
     is_available,
     load,
+    loaded,
 )
-from attention_core.pretrained.progress import Stage
+from attention_core.pretrained.progress import Progress
+from attention_core.pretrained.sources import resolve
 from viz.services.startup import settle_memory
 
 ModelError = (LoadError, FetchError, BusyError)
 MEGABYTE = 1e6
+SMALL_MEGABYTES = 200.0  # below this a model that is here is loaded within a few seconds
 
 _settled: set[str] = set()
 
@@ -32,10 +32,27 @@ def model_is_here(name: str) -> bool:
     return is_available(name)
 
 
-def download_megabytes(name: str) -> float:
-    """Size of the download in MB; NaN where it is not known."""
+def could_be_model(name: str) -> bool:
+    """True for names of the catalog, folders that are here, and owner/name; says nothing about the hub."""
+    try:
+        resolve(name)
+    except LoadError:
+        return False
+    return True
+
+
+def loads_at_once(name: str) -> bool:
+    """True for a model that is here and so small that it is worth waiting for."""
     entry = find_entry(name)
-    return entry.source.wheel_bytes / MEGABYTE if entry is not None and entry.source is not None else float("nan")
+    return entry is not None and entry.size_bytes < SMALL_MEGABYTES * MEGABYTE and model_is_here(name)
+
+
+def download_megabytes(name: str) -> float | None:
+    """Size of the download in MB; None where it is known only once the hub is asked."""
+    entry = find_entry(name)
+    if entry is None:
+        return None
+    return (entry.size_bytes if entry.source is None else entry.source.wheel_bytes) / MEGABYTE
 
 
 def error_code(error: Exception) -> str:
@@ -43,31 +60,22 @@ def error_code(error: Exception) -> str:
     return "busy" if isinstance(error, BusyError) else str(getattr(error, "code", ""))
 
 
-def bring_model(name: str, progress: Callable[[float, float], None]) -> None:
-    """Downloads and checks a model of the catalog.
+def ready_model(name: str) -> Model | None:
+    """The model if it is loaded already, else None."""
+    return loaded(name)
+
+
+def loaded_model(name: str, progress: Progress | None = None) -> Model:
+    """The model, loaded once for all visitors; afterwards the garbage collector leaves it alone.
 
     Args:
-        name: of the catalog.
-        progress: called with the megabytes so far and in all.
-
-    Raises:
-        FetchError: with the reason and the remedy.
-    """
-
-    def moved(stage: Stage, done: int, total: int) -> None:
-        if stage == "download":
-            progress(done / MEGABYTE, total / MEGABYTE)
-
-    fetch(name, progress=moved)
-
-
-def loaded_model(name: str) -> Model:
-    """The model, loaded once for all visitors; afterwards the garbage collector leaves it alone.
+        name: of the catalog, a folder, or owner/name on the hub.
+        progress: told how far the loading is, if it is this call that loads.
 
     Raises:
         LoadError: with the reason and the remedy.
     """
-    model = load(name)
+    model = load(name, progress=progress)
     if name not in _settled:
         _settled.add(name)
         settle_memory()

@@ -39,6 +39,18 @@ TEXTS: dict[str, tuple[str, str]] = {
     "explore.source_scratch_short": ("from scratch", "从零实现"),
     "explore.source_all": ("all sources", "所有来源"),
     "explore.source_missing": ("{name} (not on this machine)", "{name}（本机没有）"),
+    "explore.another": ("Another model", "其他模型"),
+    "explore.another_help": (
+        "An id on the Hugging Face hub (owner/name), or a folder of this machine with config.json, tokenizer.json and "
+        "safetensors. Weights of other formats are never opened, and code of a model is never run.",
+        "Hugging Face 上的模型 ID（所有者/名称），或本机上含有 config.json、tokenizer.json 和 safetensors 的文件夹。"
+        "其他格式的权重不会被打开，模型自带的代码不会被执行。",
+    ),
+    "explore.another_placeholder": ("owner/name, or a folder", "所有者/名称，或文件夹"),
+    "explore.another_refused": (
+        "A model is owner/name on the hub or a folder that is here: {name} is neither. Check the spelling.",
+        "模型应是 Hugging Face 上的“所有者/名称”或本机已有的文件夹：{name} 两者都不是。请检查拼写。",
+    ),
     "explore.running": ("Running the attention", "正在运行注意力"),
     # Sidebar
     "explore.layer": ("Layer", "层"),
@@ -216,6 +228,12 @@ TEXTS: dict[str, tuple[str, str]] = {
         "{weights} in weights (limit {weights_limit:.0e}), {output} in outputs (limit {output_limit:.0e})",
         "开关全部复位时，本计算与模型自带的 eager 注意力{verdict}：权重最大差异 {weights}（上限 {weights_limit:.0e}），"
         "输出最大差异 {output}（上限 {output_limit:.0e}）",
+    ),
+    "explore.not_compared_name": ("Agreement: not compared", "一致性：未比较"),
+    "explore.not_compared": (
+        "at this length the model's own attention would lay out {size:.0f} MB of maps at once, and the limit is {most} MB; "
+        "shorten the text to have it compared.",
+        "在此长度下，模型自身的注意力需同时展开 {size:.0f} MB 的权重图，上限为 {most} MB；缩短文本即可比较。",
     ),
     "explore.agreement_scratch": (
         "This computation {verdict} PyTorch's scaled_dot_product_attention: largest difference "

@@ -77,10 +77,26 @@ TEXTS: dict[str, tuple[str, str]] = {
         "本机还没有 {name}。在此之前，由从零实现的核心用随机权重展示注意力。",
     ),
     "explore.model_fetch": ("Download {name} ({megabytes:.0f} MB)", "下载 {name}（{megabytes:.0f} MB）"),
-    "explore.model_fetching": ("Downloading {name}", "正在下载 {name}"),
-    "explore.model_progress": (
-        "Downloading {name}: {megabytes:.0f} of about {total:.0f} MB",
-        "正在下载 {name}：{megabytes:.0f} / 约 {total:.0f} MB",
+    "explore.model_fetch_unknown": ("Download {name}", "下载 {name}"),
+    "explore.model_again": ("Try {name} again", "重试 {name}"),
+    "explore.model_stage_start": ("{name}: starting", "{name}：开始"),
+    "explore.model_stage_download": (
+        "Downloading {name}: {done:.0f} of about {total:.0f} MB",
+        "正在下载 {name}：{done:.0f} / 约 {total:.0f} MB",
+    ),
+    "explore.model_stage_convert": (
+        "Converting {name}, once: tensor {done:.0f} of {total:.0f}",
+        "正在转换 {name}（只需一次）：第 {done:.0f} / {total:.0f} 个张量",
+    ),
+    "explore.model_stage_weights": (
+        "Loading {name}: tensor {done:.0f} of {total:.0f}",
+        "正在加载 {name}：第 {done:.0f} / {total:.0f} 个张量",
+    ),
+    "explore.model_cancel": ("Cancel", "取消"),
+    "explore.model_cancelled": ("{name}: cancelled.", "{name}：已取消。"),
+    "explore.model_meanwhile": (
+        "Until it is here, the from-scratch core shows attention with random weights.",
+        "在此之前，由从零实现的核心用随机权重展示注意力。",
     ),
     "explore.model_loading": ("Loading {name}", "正在加载 {name}"),
     "explore.model_failed": (
@@ -96,8 +112,38 @@ TEXTS: dict[str, tuple[str, str]] = {
         "模型必须在本机：{name} 不在。请下载。",
     ),
     "model_error.no-network": (
-        "The download needs a package index: none could be reached. Check the connection or pip's index settings, then try again.",
-        "下载需要软件包索引，现在无法连接。请检查网络或 pip 的索引设置，然后重试。",
+        "The download of {name} needs a network: its source could not be reached. Check the connection (for packages also pip's "
+        "index settings), then try again; all-MiniLM-L6-v2 and SmolLM2 come as packages and need no model hub.",
+        "下载 {name} 需要网络，现在无法连接其来源。请检查网络（软件包还需检查 pip 的索引设置），然后重试；"
+        "all-MiniLM-L6-v2 和 SmolLM2 以软件包提供，不需要模型仓库。",
+    ),
+    "model_error.gated": (
+        "A gated model must be granted to you first: {name} is. Accept its terms on its page of the hub, log in on this machine "
+        "with hf auth login, then try again.",
+        "受限模型需先获得授权：{name} 就是。请在其 Hugging Face 页面上接受条款，在本机运行 hf auth login 登录，然后重试。",
+    ),
+    "model_error.not-found": (
+        "A model must exist: no {name} was found. Check the spelling.",
+        "模型必须存在：没有找到 {name}。请检查拼写。",
+    ),
+    "model_error.no-weights": (
+        "Weights must be safetensors, since other formats can run code: {name} has none. "
+        "Convert it with save_pretrained on a machine where you trust it, and name that folder.",
+        "权重必须是 safetensors 格式，其他格式可能执行代码：{name} 没有。请在信任它的机器上用 save_pretrained 转换，再填写该文件夹。",
+    ),
+    "model_error.no-tokenizer": (
+        "A model needs its tokenizer as tokenizer.json, or as its word lists: {name} has neither. "
+        "Put one beside its files in a folder of this machine, and name that folder.",
+        "模型需要分词器（tokenizer.json 或词表）：{name} 都没有。请在本机的文件夹中把它放在模型文件旁边，再填写该文件夹。",
+    ),
+    "model_error.too-large": (
+        "A model must fit into free memory: {name} needs {needed:.1f} GB in float32, and {free:.1f} GB are free. "
+        "End other programs, or choose a smaller model.",
+        "模型必须放得进空闲内存：{name} 以 float32 需要 {needed:.1f} GB，现有 {free:.1f} GB 空闲。请关闭其他程序，或选择更小的模型。",
+    ),
+    "model_error.disk": (
+        "The cache needs room for {name}: it cannot be written. Free some space, or set HEADSCOPE_CACHE to another folder.",
+        "缓存需要为 {name} 留出空间，现在无法写入。请释放空间，或把 HEADSCOPE_CACHE 设为其他文件夹。",
     ),
     "model_error.no-pip": (
         "The download needs pip: this Python has none. Install it with python -m ensurepip, then try again.",
