@@ -25,7 +25,7 @@ from viz.pages import explore_state as state
 from viz.pages.charts import chart
 from viz.pages.explore_controls import head_title
 from viz.pages.explore_state import clamp, get, key, put
-from viz.services.attention import ModelRequest, Request, revision
+from viz.services.attention import MOST_COMPARED, ModelRequest, Request, compared_megabytes, revision
 from viz.services.views import CallView, Statistics
 from viz.text import DEFAULT_LANGUAGE, language, t, template
 
@@ -44,6 +44,11 @@ def what_was_run(request: Request, made: Run, shown: CallView) -> None:
         st.html(f'<div class="run">{"".join(parts)}</div>')
         if isinstance(request, ModelRequest) and not request.switches.neutral:
             st.button(t("explore.reset"), key=key("reset_here"), on_click=state.reset, args=("model",), type="tertiary")
+    if made.agreement is None and isinstance(request, ModelRequest):
+        size = compared_megabytes(request)
+        if size > MOST_COMPARED:
+            text = t("explore.not_compared", size=size, most=MOST_COMPARED)
+            st.html(f'<div class="run">{_chip("not possible", t("explore.not_compared_name"), text)}</div>')
     if made.agreement is not None:
         other = "explore.agreement_model" if isinstance(request, ModelRequest) else "explore.agreement_scratch"
         _agreement(made.agreement, other)

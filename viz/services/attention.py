@@ -25,6 +25,9 @@ SCRATCH = "from-scratch"
 SCRATCH_MAX_TOKENS = 256
 MOST_CHARACTERS = 20_000  # splitting text into tokens costs time before the limit on tokens can act
 MOST_SAMPLES = 16  # at the longest text of MiniLM some seconds, and as much as is kept of all runs together
+MOST_TOKENS = 2_048  # per sample; longer texts are cut, and the page says so
+MOST_BATCH_TOKENS = 8_192  # of all samples together
+MOST_COMPARED = 512  # MB of maps that the model's own attention would lay out to be compared with
 KEPT_RUNS = 24
 KEPT_BYTES = 256 * 2**20
 
@@ -222,12 +225,29 @@ def embedding_cosines(request: ModelRequest) -> list[float]:
     return torch.nn.functional.cosine_similarity(changed.values, own.values, dim=-1).tolist()
 
 
+def compared_megabytes(request: ModelRequest) -> float:
+    """Size of the maps that the model's own attention has to lay out at once, to be compared with, in MB.
+
+    Raises:
+        ValueError: if the text is refused.
+    """
+    model = loaded_model(request.model)
+    batch, length = model.read(list(request.texts), max_tokens=_most_tokens(len(request.texts))).ids.shape
+    return 4 * batch * length**2 * sum(model.heads.values()) / 2**20
+
+
+def _most_tokens(samples: int) -> int:
+    return min(MOST_TOKENS, MOST_BATCH_TOKENS // max(1, samples))
+
+
 def _compute(request: Request) -> Run:
     if isinstance(request, ModelRequest):
         side = "left" if request.padding_side == "left" else "right"
         target = list(request.targets) or None
-        return loaded_model(request.model).run(
-            list(request.texts), target=target, padding_side=side, switches=request.switches
+        model, texts, most = loaded_model(request.model), list(request.texts), _most_tokens(len(request.texts))
+        compared = compared_megabytes(request) <= MOST_COMPARED
+        return model.run(
+            texts, target=target, padding_side=side, switches=request.switches, max_tokens=most, agreement=compared
         )
     return run_from_scratch(request.text, request.config)
 

@@ -235,6 +235,12 @@ TEXTS: dict[str, tuple[str, str]] = {
         "shorten the text to have it compared.",
         "在此长度下，模型自身的注意力需同时展开 {size:.0f} MB 的权重图，上限为 {most} MB；缩短文本即可比较。",
     ),
+    "explore.not_compared_name": ("Agreement: not compared", "一致性：未比较"),
+    "explore.not_compared": (
+        "at this length the model's own attention would lay out {size:.0f} MB of maps at once, and the limit is {most} MB; "
+        "shorten the text to have it compared.",
+        "在此长度下，模型自身的注意力需同时展开 {size:.0f} MB 的权重图，上限为 {most} MB；缩短文本即可比较。",
+    ),
     "explore.agreement_scratch": (
         "This computation {verdict} PyTorch's scaled_dot_product_attention: largest difference "
         "{weights} in weights (limit {weights_limit:.0e}), {output} in outputs (limit {output_limit:.0e})",
