@@ -104,7 +104,8 @@ def saturation(
 ) -> Tensor:
     """Share of the rows of a head whose top weight is above ``threshold``.
 
-    A row with one allowed key (the first row of a causal mask) has top weight 1 and counts as saturated.
+    A row with a single allowed key (the first row of a causal mask) has top weight 1 whatever its scores are, so it is
+    not counted, neither above nor below.
 
     Args:
         weights: (batch, heads, q_len, k_len) float in [0, 1].
@@ -113,7 +114,7 @@ def saturation(
         threshold: top weight above which a row counts, in [0, 1].
 
     Returns:
-        (batch, heads) float in [0, 1], over the valid rows that are not empty; NaN where there are none.
+        (batch, heads) float in [0, 1], over the valid rows with a choice that are not empty; NaN where there are none.
 
     Raises:
         TypeError: if a mask is not bool.
@@ -121,6 +122,10 @@ def saturation(
     """
     top = top_weight(weights, allowed=allowed)
     counted = expanded_queries(valid_queries, top.shape, top.device) & ~top.isnan()
+    if allowed is not None:
+        counted = counted & (allowed.expand(weights.shape).sum(dim=-1) > 1)
+    elif weights.shape[-1] == 1:
+        counted = torch.zeros_like(counted)
     return ((top > threshold) & counted).sum(dim=-1).to(top.dtype) / counted.sum(dim=-1)
 
 

@@ -85,6 +85,16 @@ def test_saturation_counts_rows_with_a_distribution_only():
     assert saturation(torch.zeros(1, 1, 5, 2)).isnan().all()
 
 
+def test_rows_with_a_single_allowed_key_are_not_counted_as_saturated():
+    weights = torch.tensor([[[[1.0, 0.0, 0.0], [0.995, 0.005, 0.0], [0.2, 0.3, 0.5]]]])
+    causal = torch.tensor([[True, False, False], [True, True, False], [True, True, True]])
+    assert_close(saturation(weights, allowed=causal), torch.tensor([[1 / 2]]))
+    assert_close(saturation(weights), torch.tensor([[2 / 3]]))  # without a mask the first row had a choice
+    own = torch.eye(3, dtype=torch.bool)
+    assert saturation(torch.eye(3)[None, None], allowed=own).isnan().all()
+    assert saturation(torch.ones(1, 1, 3, 1)).isnan().all()
+
+
 def test_jacobian_norm_matches_the_built_jacobian():
     weights = random_weights(2, 3, 5, 7)
     built = torch.diag_embed(weights) - weights[..., :, None] * weights[..., None, :]

@@ -260,6 +260,7 @@ def _part(
     patterns = head_patterns(weights, here)
     entropy = attention_entropy(weights, allowed=here.allowed)
     top = top_weight(weights, allowed=here.allowed)
+    choice = here.allowed.expand(weights.shape).sum(dim=-1) > 1  # a single key has weight 1 whatever its score is
     thumbnails = _pooled(weights, block)
     not_ours = forbidden[:, heads] if forbidden.shape[1] > 1 else forbidden
     leaks = torch.zeros(weights.shape[1], dtype=torch.int64)
@@ -270,7 +271,7 @@ def _part(
     found: dict[str, Tensor] = {
         "entropy": _mean(entropy, valid),
         "top_weight": _mean(top, valid),
-        "saturation": _mean((top > SATURATED).float().masked_fill(top.isnan(), torch.nan), valid),
+        "saturation": _mean((top > SATURATED).float().masked_fill(top.isnan() | ~choice, torch.nan), valid),
         "effective_keys": _mean(entropy.exp(), valid),
         "distance": _mean(mean_distance(weights), valid) if "self" in cells.counted else nowhere,
         **patterns.scores,
