@@ -1,4 +1,4 @@
-"""Tiny random models of real families: our attention inside against transformers' own eager, loaded on its own."""
+"""What is special to single families: shared modules, grouped heads, queries scaled before, sinks, added bias."""
 
 import copy
 from collections.abc import Callable
@@ -73,44 +73,6 @@ def eager_alone(folder: Path) -> Any:
     from transformers import AutoModel
 
     return AutoModel.from_pretrained(folder, attn_implementation="eager", dtype=torch.float32).eval()
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("side", ["left", "right"])
-def test_neutral_run_is_the_model(folder_of: Callable[[str], Path], family: str, side: Any) -> None:
-    model = load(folder_of(family))
-    run = model.run([SHORT, LONG], padding_side=side)
-    reference = eager_alone(folder_of(family))
-    batch = model.read([SHORT, LONG], padding_side=side)
-    inputs = model._inputs(batch)
-    with torch.inference_mode():
-        theirs = reference(**inputs, output_attentions=True, use_cache=False)
-    assert len(theirs.attentions) == len(run.calls) >= 2
-    rows = batch.real[:, None, :, None]  # padded queries: libraries disagree about them, and nobody reads them
-    for call, weights in zip(run.calls, theirs.attentions, strict=True):
-        ours = run.trace(call).weights
-        assert ours is not None
-        # same formulas in another order: a few float32 roundings of numbers up to 1
-        assert_close(ours.masked_fill(~rows, 0), weights.masked_fill(~rows, 0), atol=1e-5, rtol=0)
-        assert weights.masked_fill(~rows, 0).std() > 0.05  # nothing uniform, where a lost factor would not show
-    # outputs are sums of some forty terms of size 1 to 10
-    assert_close(run.output[batch.real], theirs.last_hidden_state[batch.real], atol=1e-4, rtol=1e-4)
-    assert run.agreement is not None
-    assert run.agreement.passed
-    assert list(run.agreement.weights) == [call.name for call in run.calls]
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("side", ["left", "right"])
-def test_padding_leaves_a_sample_as_it_is_alone(folder_of: Callable[[str], Path], family: str, side: Any) -> None:
-    """C83: positions are counted over real tokens, so the short text of a batch comes out as if it were alone."""
-    model = load(folder_of(family))
-    batch = model.read([SHORT, LONG], padding_side=side)
-    alone = eager_alone(folder_of(family))
-    with torch.inference_mode():
-        theirs = alone(input_ids=model.read(SHORT).ids, use_cache=False).last_hidden_state
-    padded = model.run([SHORT, LONG], padding_side=side, agreement=False)
-    assert_close(padded.output[0][batch.real[0]], theirs[0], atol=1e-4, rtol=1e-4)  # as above
 
 
 def test_c83_positions_count_real_tokens(folder_of: Callable[[str], Path]) -> None:
