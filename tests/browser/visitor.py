@@ -27,6 +27,7 @@ class Visitor:
         page: playwright's page.
         complaints: errors and warnings of the console, uncaught errors, requests that failed or left this machine.
         received: bytes of websocket messages and media since ``forget_bytes``.
+        sent: websocket messages to the server since ``forget_frames``.
     """
 
     def __init__(self, page: Page, server: str) -> None:
@@ -34,6 +35,7 @@ class Visitor:
         self.server = server
         self.complaints: list[str] = []
         self.received = 0
+        self.sent: list[str | bytes] = []
         page.on("console", self._console)
         page.on("pageerror", lambda error: self.complaints.append(f"uncaught: {error}"))
         page.on("requestfailed", lambda request: self.complaints.append(f"failed: {request.url} {request.failure}"))
@@ -81,6 +83,11 @@ class Visitor:
     def forget_bytes(self) -> None:
         self.received = 0
 
+    def forget_frames(self) -> None:
+        """Both ways."""
+        self.received = 0
+        self.sent.clear()
+
     def _console(self, message: ConsoleMessage) -> None:
         probing = "/_stcore/" in message.location.get("url", "")  # below the page's address first, then where it is
         if message.type in ("error", "warning") and not probing:
@@ -99,3 +106,4 @@ class Visitor:
             self.received += len(payload if isinstance(payload, bytes) else payload.encode())
 
         socket.on("framereceived", count)
+        socket.on("framesent", lambda payload: self.sent.append(payload))

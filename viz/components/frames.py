@@ -15,8 +15,8 @@ from viz.figures.marks import ALLOWED, classify
 _HERE = Path(__file__).resolve().parent
 SHARED_WORDS = (
     "about", "queries", "keys", "looks_at", "looked_at_by", "sum", "sum_outside", "nothing", "not_allowed", "leak",
-    "lost", "zero", "tiny", "nan", "pos_inf", "neg_inf", "below", "pinned", "special", "typed_special",
-    "padding", "unknown", "hint",
+    "lost", "leak_short", "lost_short", "not_allowed_short", "zero", "tiny", "nan", "pos_inf", "neg_inf", "below",
+    "pinned", "special", "typed_special", "padding", "unknown", "hint",
 )  # fmt: skip
 
 

@@ -1,8 +1,12 @@
 // Two columns of tokens and a line for each weight; the token pointed at, or pinned, keeps only its own lines.
+const FAINTEST = 0.07; // of a line that is drawn at all
+
 export default function ({ parentElement, data }) {
   const root = parentElement.querySelector(".root");
   const { header, arrays } = unpack(data);
-  if (root.dataset.revision === header.revision) return () => root.watch?.disconnect();
+  const dark = isDark(root);
+  const revision = header.revision + (dark ? " dark" : " light");
+  if (root.dataset.revision === revision) return () => root.watch?.disconnect();
   const words = header.words;
   const map = reader(header, arrays);
   const sides = [header.queries, header.keys];
@@ -29,8 +33,9 @@ export default function ({ parentElement, data }) {
   root.style.setProperty("--step", step + "px");
   root.style.setProperty("--size", step > 20 ? "0.9rem" : "0.75rem");
 
-  // Hues by the golden angle: neighbours differ most, however many there are. Of middle lightness, for both themes.
-  const colour = (head, share = 1) => "hsl(" + ((200 + head * 137.508) % 360).toFixed(0) + " 72% 46% / " + share.toFixed(3) + ")";
+  // Hues by the golden angle: neighbours differ most, however many there are.
+  const tone = dark ? " 75% 64% / " : " 80% 38% / ";
+  const colour = (head, share = 1) => "hsl(" + ((200 + head * 137.508) % 360).toFixed(0) + tone + share.toFixed(3) + ")";
 
   const view = element("div", "view");
   const heads = element("div", "tools heads");
@@ -45,7 +50,7 @@ export default function ({ parentElement, data }) {
     swatch.style.background = colour(head);
     button.setAttribute("aria-label", plain(words.head, { head }));
     button.append(swatch, String(head));
-    button.addEventListener("click", () => { memory.heads[head] = !memory.heads[head]; show(); });
+    button.addEventListener("click", () => { memory.heads[head] = !memory.heads[head]; toggled = true; show(); });
     heads.append(button);
     return button;
   });
@@ -53,7 +58,7 @@ export default function ({ parentElement, data }) {
     const button = element("button", "", words[word]);
     button.type = "button";
     button.dataset.all = String(on);
-    button.addEventListener("click", () => { memory.heads.fill(on); show(); });
+    button.addEventListener("click", () => { memory.heads.fill(on); toggled = true; show(); });
     heads.append(button);
   }
   const thin = element("label", "thin");
@@ -64,7 +69,7 @@ export default function ({ parentElement, data }) {
     option.selected = value === memory.threshold;
     select.append(option);
   }
-  select.addEventListener("change", () => { memory.threshold = Number(select.value); show(); });
+  select.addEventListener("change", () => { memory.threshold = Number(select.value); toggled = true; show(); });
   thin.append(element("span", "label", words.threshold), " ", select);
   heads.append(thin);
   const note = element("p", "note-line");
@@ -72,10 +77,14 @@ export default function ({ parentElement, data }) {
 
   const columns = element("div", "columns");
   columns.append(element("h3", "", words.queries), element("span"), element("h3", "", words.keys));
-  const canvas = element("canvas");
-  canvas.setAttribute("aria-hidden", "true"); // the tokens and the list beside them say the same
+  // Two layers: all lines are painted once, those of the token pointed at each time.
   const middle = element("div", "middle");
-  middle.append(canvas);
+  const [below, above] = ["below", "above"].map((name) => {
+    const canvas = element("canvas", name);
+    canvas.setAttribute("aria-hidden", "true"); // the tokens and the list beside them say the same
+    middle.append(canvas);
+    return canvas;
+  });
   const tokens = sides.map((side, number) => {
     const column = element("div", "column " + (number ? "right" : "left"));
     column.setAttribute("role", "group");
@@ -87,7 +96,6 @@ export default function ({ parentElement, data }) {
       token.append(text);
       token.setAttribute("role", "button");
       token.setAttribute("aria-label", piece.l);
-      token.title = piece.l;
       token.dataset.place = number + ":" + index;
       token.tabIndex = -1;
       column.append(token);
@@ -106,6 +114,7 @@ export default function ({ parentElement, data }) {
   const sum = element("p", "sum");
   panel.append(title, list, sum, element("p", "hint", words.hint));
 
+  let toggled = true, stale = true, together = [], wide = 1;
   const active = () => memory.heads.flatMap((on, head) => (on ? [head] : []));
   const height = Math.max(map.rows, map.columns) * step;
   middle.style.height = height + "px";
@@ -128,7 +137,15 @@ export default function ({ parentElement, data }) {
       shade(at);
     }
     describe(at);
-    draw(at);
+    if (toggled) gather();
+    toggled = false;
+    below.hidden = Boolean(at);
+    above.hidden = !at;
+    if (at) paint(above, chosen(at), true);
+    else if (stale) {
+      paint(below, together, false);
+      stale = false;
+    }
     roving();
   }
 
@@ -181,60 +198,78 @@ export default function ({ parentElement, data }) {
     else if (one) sentence(sum, words.sum, { value: number(total, header, false) });
   }
 
-  function draw(at) {
-    const box = middle.getBoundingClientRect();
-    const width = Math.max(1, Math.round(box.width));
+  // Lines of all heads that are on, as [head, query, key, weight, is a leak], and the sentence on what is not drawn.
+  function gather() {
+    const usual = [], leaks = [], seen = new Set();
+    let all = 0, odd = 0, leaking = 0;
+    for (const head of active()) {
+      for (let i = 0; i < map.rows; i++) {
+        for (let j = 0; j < map.columns; j++) {
+          const value = map.weight(head, i, j);
+          if (value === 0) continue;
+          all++;
+          if (!Number.isFinite(value)) odd++;
+          else if (map.state(head, i, j) === LEAK) {
+            leaking++;
+            leaks.push([head, i, j, value, true]);
+          } else if (value >= memory.threshold) usual.push([head, i, j, value, false]);
+        }
+      }
+    }
+    const larger = (a, b) => b[3] - a[3];
+    const most = header.most;
+    const shown = leaks.sort(larger).filter(([, i, j]) => !seen.has(i * map.columns + j) && seen.add(i * map.columns + j)).slice(0, most);
+    let kept = usual, threshold = memory.threshold;
+    for (const next of header.thresholds) {
+      if (kept.length <= most) break;
+      if (next <= threshold) continue;
+      threshold = next;
+      kept = kept.filter((one) => one[3] >= next);
+    }
+    together = kept.sort((a, b) => a[3] - b[3]).concat(shown); // the largest lie on top, leaks over all
+    stale = true;
+    const grouped = (value) => value.toLocaleString("en-US");
+    note.textContent = plain(words.drawn, { threshold, drawn: grouped(kept.length + leaking), all: grouped(all) });
+    if (threshold !== memory.threshold || shown.length === most) note.append(" ", plain(words.thinned, { most: grouped(most) }));
+    if (leaking) note.append(" ", element("span", "flag leak", words.leak + ": " + grouped(leaking)));
+    if (odd) note.append(" ", plain(words.not_numbers, { count: grouped(odd) }));
+    note.dataset.drawn = String(kept.length + leaking);
+    note.dataset.all = String(all);
+    note.dataset.leaks = String(leaking);
+  }
+
+  // Lines of one token: a leak however small, the others from the threshold on.
+  function chosen(at) {
+    const found = [];
+    for (const head of active()) {
+      for (let other = 0; other < sides[1 - at.side].length; other++) {
+        const [i, j] = at.side === 0 ? [at.index, other] : [other, at.index];
+        const value = map.weight(head, i, j);
+        if (value === 0 || !Number.isFinite(value)) continue;
+        const leak = map.state(head, i, j) === LEAK;
+        if (leak || value >= memory.threshold) found.push([head, i, j, value, leak]);
+      }
+    }
+    return found.sort((a, b) => a[4] - b[4] || a[3] - b[3]);
+  }
+
+  // One stroke per line, and thin ones where there are many: a path of thousands takes seconds to fill.
+  function paint(canvas, lines, few) {
+    const width = Math.max(1, Math.round(wide));
     const ratio = Math.min(window.devicePixelRatio || 1, 16000 / height, 2);
     canvas.width = Math.round(width * ratio);
     canvas.height = Math.round(height * ratio);
     const pen = canvas.getContext("2d");
     pen.scale(ratio, ratio);
-    const least = Math.max(memory.threshold, 0);
-    let drawn = 0, all = 0, odd = 0;
-    const leaks = [];
-    for (const head of active()) {
-      const bands = Array.from({ length: 32 }, () => []);
-      const rows = at && at.side === 0 ? [at.index] : null;
-      for (let i = rows ? rows[0] : 0; i < (rows ? rows[0] + 1 : map.rows); i++) {
-        for (let j = at && at.side === 1 ? at.index : 0; j < (at && at.side === 1 ? at.index + 1 : map.columns); j++) {
-          const value = map.weight(head, i, j);
-          if (value === 0) continue;
-          if (!Number.isFinite(value)) { odd++; continue; }
-          all++;
-          if (map.state(head, i, j) === LEAK) { leaks.push([i, j]); drawn++; continue; }
-          if (value < least) continue;
-          drawn++;
-          bands[Math.min(31, Math.max(0, Math.floor(value * 32)))].push(i, j);
-        }
-      }
-      bands.forEach((cells, band) => {
-        if (!cells.length) return;
-        pen.strokeStyle = colour(head, 0.05 + (0.95 * (band + 0.5)) / 32);
-        pen.lineWidth = at ? 2 : 1.5;
-        pen.beginPath();
-        for (let k = 0; k < cells.length; k += 2) line(pen, width, cells[k], cells[k + 1]);
-        pen.stroke();
-      });
-    }
-    if (leaks.length) {
-      pen.strokeStyle = header.colours.leak;
-      pen.lineWidth = 2;
-      pen.setLineDash([5, 3]);
+    pen.lineWidth = few || lines.length < 1500 ? (few ? 2 : 1.5) : 1 / ratio;
+    for (const [head, i, j, value, leak] of lines) {
+      if (leak && few) pen.setLineDash([5, 3]);
+      pen.strokeStyle = leak ? header.colours.leak : colour(head, FAINTEST + (1 - FAINTEST) * Math.min(1, value));
       pen.beginPath();
-      for (const [i, j] of leaks) line(pen, width, i, j);
+      pen.moveTo(0, (i + 0.5) * step);
+      pen.lineTo(width, (j + 0.5) * step);
       pen.stroke();
     }
-    const grouped = (value) => value.toLocaleString("en-US");
-    sentence(note, words.drawn, { threshold: String(memory.threshold), drawn: grouped(drawn), all: grouped(all) });
-    if (leaks.length) { note.append(" "); note.append(element("span", "flag leak", words.leak + ": " + grouped(leaks.length))); }
-    if (odd) { note.append(" "); note.append(element("span", "", plain(words.not_numbers, { count: grouped(odd) }))); }
-    canvas.dataset.drawn = String(drawn);
-    canvas.dataset.leaks = String(leaks.length);
-  }
-
-  function line(pen, width, i, j) {
-    pen.moveTo(0, (i + 0.5) * step);
-    pen.lineTo(width, (j + 0.5) * step);
   }
 
   function place(target) {
@@ -292,15 +327,15 @@ export default function ({ parentElement, data }) {
   }
 
   const kinds = ["special", "typed_special", "padding", "unknown"].filter((kind) => sides.some((side) => side.some((p) => p.k === kind)));
-  view.append(heads, note, columns, panel, legendOf(kinds, [], header));
+  view.append(heads, note, columns, panel, legendOf(kinds, [], {}, header));
   root.replaceChildren(view);
-  root.dataset.revision = header.revision;
+  root.dataset.revision = revision;
+  wide = middle.getBoundingClientRect().width;
   show();
   root.watch?.disconnect();
-  let wide = middle.getBoundingClientRect().width;
   root.watch = new ResizeObserver(() => {
     const now = middle.getBoundingClientRect().width;
-    if (now !== wide) { wide = now; draw(memory.pin ?? memory.at); }
+    if (now !== wide) { wide = now; stale = true; show(); }
   });
   root.watch.observe(middle);
   if (focused) {

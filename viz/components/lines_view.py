@@ -8,9 +8,10 @@ from viz.components.frames import SHARED_WORDS, Piece, common_header, component,
 from viz.components.packing import pack
 
 EXACT_TOKENS = 32  # up to here numbers are float32, above in 1/65000
-WORDS = (*SHARED_WORDS, "heads", "head", "all_heads", "no_head", "threshold", "drawn", "not_numbers")
+WORDS = (*SHARED_WORDS, "heads", "head", "all_heads", "no_head", "threshold", "drawn", "thinned", "not_numbers")
 THRESHOLDS = (0.0, 0.001, 0.01, 0.05, 0.1, 0.2, 0.5)
 USUAL_THRESHOLD = 0.01
+MOST_DRAWN = 12_000  # lines together; a browser without a graphics card takes half a second for them
 
 _mount = component("lines_view")
 
@@ -83,6 +84,7 @@ def lines_data(
         "head": head,
         "thresholds": list(THRESHOLDS),
         "threshold": USUAL_THRESHOLD,
+        "most": MOST_DRAWN,
     }
     exact = max(weights.shape[1:]) <= EXACT_TOKENS
     return pack(header, map_arrays(weights, allowed=allowed, intended=intended, exact=exact, outside=outside))

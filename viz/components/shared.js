@@ -50,14 +50,21 @@ function element(name, className, text) {
   return made;
 }
 
-// A sentence with {placeholders}: each value stands alone, whatever direction it is written in.
+// "6 token" as its number and its token; the token stands alone, whatever direction it is written in.
+function named(label, className) {
+  const made = element("span", className);
+  const cut = label.indexOf(" ");
+  made.append(label.slice(0, cut + 1), element("bdi", "", label.slice(cut + 1)));
+  return made;
+}
+
+// A sentence with {placeholders}; labels of tokens are written by named().
 function sentence(into, template, values) {
   into.replaceChildren();
   for (const part of template.split(/(\{\w+\})/)) {
     const name = /^\{(\w+)\}$/.exec(part);
     if (name && name[1] in values) {
-      const value = element("bdi", "value", String(values[name[1]]));
-      into.append(value);
+      into.append(name[1] === "value" || name[1] === "outside" ? values[name[1]] : named(values[name[1]], "value"));
     } else if (part) {
       into.append(part);
     }
@@ -92,6 +99,21 @@ function mark(value, state, header) {
   return Math.abs(value) < header.small ? "tiny" : "";
 }
 
+function flagOf(mark, header) {
+  return element("span", "flag " + mark, header.words[mark + "_short"] ?? header.words[mark]);
+}
+
+// Whether the page is dark; a canvas has to know.
+function isDark(root) {
+  const ground = getComputedStyle(root).getPropertyValue("--st-background-color");
+  const probe = element("span");
+  probe.style.color = ground;
+  root.append(probe);
+  const [red, green, blue] = (getComputedStyle(probe).color.match(/[\d.]+/g) ?? [255, 255, 255]).map(Number);
+  probe.remove();
+  return 0.299 * red + 0.587 * green + 0.114 * blue < 128;
+}
+
 function order(a, b) {
   return (Number.isNaN(b.value) ? Infinity : b.value) - (Number.isNaN(a.value) ? Infinity : a.value);
 }
@@ -106,18 +128,19 @@ function fill(list, found, header, rounded) {
       swatch.style.background = one.swatch;
       item.append(swatch);
     }
-    const name = element("bdi", "name", one.label);
+    const name = named(one.label, "name");
     const bar = element("span", "bar");
     bar.style.setProperty("--share", String(Math.max(0, Math.min(1, Number.isFinite(one.value) ? one.value : 0))));
     item.append(name);
     if (one.note) item.append(element("span", "note", one.note));
     item.append(bar, element("span", "number", number(one.value, header, rounded)));
-    if (one.mark) item.append(element("span", "flag " + one.mark, header.words[one.mark]));
+    if (one.mark) item.append(flagOf(one.mark, header));
     list.append(item);
   }
 }
 
-function legendOf(kinds, marks, header) {
+// What the kinds of tokens and the marks mean; of faults also how many there are.
+function legendOf(kinds, marks, counts, header) {
   const legend = element("ul", "legend");
   for (const kind of kinds) {
     const item = element("li");
@@ -126,7 +149,8 @@ function legendOf(kinds, marks, header) {
   }
   for (const name of marks) {
     const item = element("li");
-    item.append(element("span", "sample token " + name), element("span", "", header.words[name]));
+    const count = ["leak", "lost", "nan", "pos_inf", "neg_inf"].includes(name) ? " (" + counts[name] + ")" : "";
+    item.append(element("span", "sample token " + name), element("span", "", header.words[name] + count));
     legend.append(item);
   }
   return legend;

@@ -59,7 +59,6 @@ export default function ({ parentElement, data }) {
       if (piece.k) token.dir = "auto"; // not part of the sentence: it has no say in the direction
       token.setAttribute("role", "button");
       token.setAttribute("aria-label", piece.l);
-      token.title = piece.l;
       token.dataset.place = number + ":" + index;
       token.tabIndex = -1;
       text.append(token);
@@ -69,13 +68,11 @@ export default function ({ parentElement, data }) {
     blocks.append(block);
   });
 
-  const title = element("h3");
   const between = element("p", "between");
   const lists = ["row", "column"].map((direction) => ({ direction, head: element("h3"), list: element("ol"), sum: element("p", "sum") }));
   const hint = element("p", "hint", words.hint);
-  panel.append(title, between);
   for (const part of lists) panel.append(part.head, part.list, part.sum);
-  panel.append(hint);
+  panel.append(between, hint);
   panel.setAttribute("aria-live", "polite");
 
   const largest = new Float64Array(map.rows);
@@ -140,9 +137,6 @@ export default function ({ parentElement, data }) {
 
   function describe(at) {
     const piece = sides[at.side][at.index];
-    title.replaceChildren(element("bdi", "", piece.l));
-    if (piece.k) title.append(element("span", "badge", words[piece.k]));
-    if (memory.pin) title.append(element("span", "badge pinned", words.pinned));
     const shown = directions(at);
     for (const part of lists) {
       const used = shown.includes(part.direction);
@@ -151,6 +145,10 @@ export default function ({ parentElement, data }) {
       const found = cells(part.direction, at.index);
       const row = part.direction === "row";
       sentence(part.head, row ? words.looks_at : words.looked_at_by, { token: piece.l });
+      if (part.direction === shown[0]) {
+        if (piece.k) part.head.append(element("span", "badge", words[piece.k]));
+        if (memory.pin) part.head.append(element("span", "badge pinned", words.pinned));
+      }
       const top = found.filter((cell) => cell.value !== 0).sort(order).slice(0, 5);
       for (const cell of top) if (cell.mark === "tiny") cell.mark = "";
       part.list.dataset.direction = part.direction;
@@ -178,7 +176,7 @@ export default function ({ parentElement, data }) {
       const value = map.weight(0, i, j);
       sentence(line, words.between, { query: name(query), key: name(key), value: number(value, header, map.rounded) });
       const flag = mark(value, map.state(0, i, j), header);
-      if (flag) line.append(" ", element("span", "flag " + flag, words[flag]));
+      if (flag) line.append(" ", flagOf(flag, header));
       between.append(line, document.createElement("br"));
     }
   }
@@ -235,9 +233,15 @@ export default function ({ parentElement, data }) {
   });
 
   const kinds = ["special", "typed_special", "padding", "unknown"].filter((kind) => sides.some((side) => side.some((p) => p.k === kind)));
-  const seen = new Set();
-  for (let i = 0; i < map.rows; i++) for (let j = 0; j < map.columns; j++) seen.add(mark(map.weight(0, i, j), map.state(0, i, j), header));
-  view.append(tools, blocks, panel, legendOf(kinds, flags.filter((flag) => seen.has(flag)), header));
+  const seen = {};
+  for (let i = 0; i < map.rows; i++) {
+    for (let j = 0; j < map.columns; j++) {
+      const flag = mark(map.weight(0, i, j), map.state(0, i, j), header);
+      seen[flag] = (seen[flag] ?? 0) + 1;
+      if (flag === "leak") tokens[0][i].classList.add("leaks"); // seen before anybody points at it
+    }
+  }
+  view.append(tools, blocks, panel, legendOf(kinds, flags.filter((flag) => seen[flag]), seen, header));
   root.replaceChildren(view);
   root.dataset.revision = header.revision;
   show();

@@ -117,10 +117,14 @@ def most_lines(heads: int) -> int:
 
 
 def _pieces(made: Run, shown: CallView, *, words: bool) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:
+    """Queries and keys; the same object where a text looks at itself."""
     cut = word_pieces if words else token_pieces
-    text = made.texts[shown.sample]
-    queries = cut(shown.query_tokens, text)
-    return queries, queries if shown.key_tokens == shown.query_tokens else cut(shown.key_tokens, text)
+    source = made.texts[shown.sample]
+    target = made.targets[shown.sample] if made.targets else source
+    queries = cut(shown.query_tokens, source if shown.call.kind == "encoder" else target)
+    if shown.call.kind != "cross" and shown.key_tokens == shown.query_tokens:
+        return queries, queries
+    return queries, cut(shown.key_tokens, target if shown.call.kind == "decoder" else source)
 
 
 def _window(

@@ -86,7 +86,7 @@ def _pieces(grouped: Sequence[tuple[int, ...]], tokens: Sequence[Token], text: s
         label = tokens[indices[0]].label if len(indices) == 1 else text[start:end]
         gap = text[reached:start] if known else " " * (0 < reached < start)
         made.append(Piece(gap, label, _kind(indices, tokens), indices))
-        reached = max(reached, end)
+        reached = max(reached, end) if known else end
     return tuple(made)
 
 

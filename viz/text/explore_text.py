@@ -57,9 +57,9 @@ TEXTS: dict[str, tuple[str, str]] = {
         "为节省流量，数值舍入到 1/65000；非零值不会变成 0。",
     ),
     "lines_view.shows": (
-        "Layer {layer}. Queries (who looks) on the left, keys (who is looked at) on the right; the stronger a line, the "
-        "larger its weight, from 0 to 1.",
-        "第 {layer} 层。左列为查询（发出注意），右列为键（被注意）；线越浓，权重越大，范围 0 到 1。",
+        "Layer {layer}. Queries (who looks) on the left, keys (who is looked at) on the right; the opacity of a line is its "
+        "weight from 0 to 1, and at least 7 %.",
+        "第 {layer} 层。左列为查询（发出注意），右列为键（被注意）；线的不透明度即权重（0 到 1），最低 7%。",
     ),
     # words of the components
     "token_words.about": ("Attention of one token", "单个词元的注意力"),
@@ -76,6 +76,9 @@ TEXTS: dict[str, tuple[str, str]] = {
     "token_words.not_allowed": ("not allowed by the mask", "掩码不允许"),
     "token_words.leak": ("leak: not allowed, yet not 0", "泄漏：不允许却非零"),
     "token_words.lost": ("blocked, though meant to be seen", "被屏蔽，本应可见"),
+    "token_words.not_allowed_short": ("not allowed", "不允许"),
+    "token_words.leak_short": ("leak", "泄漏"),
+    "token_words.lost_short": ("blocked", "被屏蔽"),
     "token_words.zero": ("allowed, exactly 0", "允许，恰为 0"),
     "token_words.tiny": ("not 0, below 0.000001", "非零，小于 0.000001"),
     "token_words.nan": ("NaN", "NaN"),
@@ -106,6 +109,10 @@ TEXTS: dict[str, tuple[str, str]] = {
     "token_words.drawn": (
         "Lines under {threshold} are not drawn, but leaks always are: {drawn} of {all} weights that are not 0.",
         "小于 {threshold} 的连线不画，但泄漏总会画出：非零权重共 {all} 个，画出 {drawn} 个。",
+    ),
+    "token_words.thinned": (
+        "No more than {most} lines are drawn together; pointing at a token draws all of its own.",
+        "总共最多画 {most} 条连线；指向一个词元会画出它的全部连线。",
     ),
     "token_words.not_numbers": (
         "Not a finite number, so without a line: {count}.",
