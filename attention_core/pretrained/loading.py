@@ -88,7 +88,7 @@ def _key(origin: Origin) -> Hashable:
     if origin.kind == "folder":
         folder = Path(origin.place)
         return str(folder.resolve()), _fingerprint(folder)
-    return (origin.entry.name, origin.place) if origin.entry is not None else origin.place
+    return origin.place, str(fetching.cache_folder())
 
 
 def _fingerprint(folder: Path) -> tuple[tuple[str, int, int], ...]:
