@@ -60,6 +60,7 @@ class Model:
         heads: call name -> number of query heads.
         kind: "encoder", "decoder" or "encoder-decoder".
         switchable: False where its attention does not run through ours and is only recorded; then no switch can act.
+        architecture: class of transformers that it is.
         reason: why nothing can be switched; None where it can.
         task: what it answers with: "next-token", "fill-mask" or "seq2seq" (these have a ``head``), "embedding", "none".
         limit: most tokens that it can read, added ones included; None where there is no limit.
@@ -93,6 +94,7 @@ class Model:
         self._whole = module if whole is None else whole
         self._targets = targets
         self.switchable = switchable
+        self.architecture = type(self._whole).__name__
         self.reason = None if switchable else refusal(type(module).__name__)
         self._agreements: OrderedDict[tuple[object, ...], Agreement] = OrderedDict()
         self._agreements_guard = threading.Lock()

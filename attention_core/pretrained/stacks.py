@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from attention_core.pretrained.backend import enter_stage
 from attention_core.pretrained.tokens import Batch, TextReader
 from attention_core.runs import Note, Token
+from attention_core.scratch_config import ControlError
 
 MOST_WRITTEN = 32
 """Tokens that a model writes for itself where no target is given."""
@@ -119,7 +120,12 @@ class Targets:
                 samples.append(tokens)
                 texts.append(text)
         elif len(texts) != len(source.ids):
-            raise ValueError(f"need one target per text: got {len(texts)} for {len(source.ids)}")
+            raise ControlError(
+                "target",
+                f"need one target per text: got {len(texts)} for {len(source.ids)}; add one, or leave all out",
+                texts=len(source.ids),
+                targets=len(texts),
+            )
         else:
             start = self._reader.spelled([self._start])[1]
             for sample, text in enumerate(texts):

@@ -12,6 +12,7 @@ from viz.pages import explore_controls as controls
 from viz.pages import explore_messages as messages
 from viz.pages import explore_models as models
 from viz.pages import explore_sections as sections
+from viz.pages import explore_stacks as stacks
 from viz.pages import explore_state as state
 from viz.pages import explore_take_away as take_away
 from viz.pages import explore_views as views
@@ -25,6 +26,7 @@ from viz.services.attention import (
     model_switches,
     run,
     scratch_config,
+    targets_of,
     typed,
 )
 from viz.services.examples import examples
@@ -50,6 +52,7 @@ def render() -> None:
     with st.sidebar:
         models.source_choice()
     model = models.chosen_model(str(get("source")))
+    stacks.target_input(model)
     with st.sidebar:
         if model is not None:
             controls.model_controls(model, places)
@@ -94,7 +97,8 @@ def _request(model: Model | None, written: Typed) -> Request:
     values = controls.values()
     if model is None:
         return ScratchRequest(written.text, scratch_config(values))
-    return ModelRequest(model.name, written.samples, values["side"], model_switches(values))
+    targets = targets_of(model.name, values["target"], lines=values["lines"])
+    return ModelRequest(model.name, written.samples, values["side"], model_switches(values), targets)
 
 
 def _opening(text: str) -> str:

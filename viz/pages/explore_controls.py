@@ -8,10 +8,11 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attention_core.pretrained import Model
+from viz.pages import explore_stacks as stacks
 from viz.pages import explore_state as state
 from viz.pages.explore_models import source_title
 from viz.pages.explore_sent import offer_earlier_text
-from viz.pages.explore_state import clamp, get, key, put
+from viz.pages.explore_state import get, key, put
 from viz.services.attention import SCRATCH, mask_settings
 from viz.services.examples import Example, examples
 from viz.services.models import model_is_here, model_names
@@ -68,38 +69,43 @@ def text_input(places: Places) -> None:
         )
 
 
-
-
 def model_controls(model: Model, places: Places) -> None:
     """Layer and switches of a pretrained model."""
-    clamp("layer", 0, len(model.calls) - 1)
-    st.selectbox(t("explore.layer"), range(len(model.calls)), key=key("layer"), help=t("explore.layer_help"))
-    _scaling(places)
-    _select("model_mask", "explore.mask", state.model_masks(), "mask")
+    stacks.layer_choice(model)
+    fixed = not stacks.settle_switches(model)
+    _scaling(places, disabled=fixed)
+    _select("model_mask", "explore.mask", state.model_masks(), "mask", disabled=fixed)
     places.mark("mask")
-    st.number_input(t("explore.window"), 0, state.LONGEST, key=key("window"), help=t("explore.window_help"), step=1)
-    st.slider(
-        t("explore.temperature"), 0.05, 10.0, key=key("temperature"), help=t("explore.temperature_help"), step=0.05
+    st.number_input(
+        t("explore.window"), 0, state.LONGEST, key=key("window"), help=t("explore.window_help"), step=1, disabled=fixed
     )
+    st.slider(
+        t("explore.temperature"), 0.05, 10.0, key=key("temperature"), help=t("explore.temperature_help"), step=0.05,
+        disabled=fixed,
+    )  # fmt: skip
     known = [f"{call.name}:{head}" for call in model.calls for head in range(model.heads[call.name])]
     state.keep_known("heads_off", known)
     st.multiselect(
-        t("explore.heads_off"), known, key=key("heads_off"), help=t("explore.heads_off_help"), format_func=head_title
-    )
+        t("explore.heads_off"), known, key=key("heads_off"), help=t("explore.heads_off_help"), disabled=fixed,
+        format_func=lambda name: stacks.head_title(name, kinds=model.kind == "encoder-decoder"),
+    )  # fmt: skip
     _reset("model")
     with st.expander(t("explore.more")):
         st.toggle(t("explore.lines"), key=key("lines"), help=t("explore.lines_help"))
         _select("side", "explore.mask_side", state.SIDES, "explore.side", disabled=not get("lines"), joint="_")
-        st.number_input(t("explore.softcap"), 0.0, 100.0, key=key("softcap"), help=t("explore.softcap_help"), step=0.5)
+        st.number_input(
+            t("explore.softcap"), 0.0, 100.0, key=key("softcap"), help=t("explore.softcap_help"), step=0.5,
+            disabled=fixed,
+        )  # fmt: skip
         st.segmented_control(
             t("explore.ablation"), state.ABLATIONS, key=key("ablation"), help=t("explore.ablation_help"), required=True,
-            format_func=lambda code: t(f"ablation.{code}"),
+            format_func=lambda code: t(f"ablation.{code}"), disabled=fixed,
         )  # fmt: skip
         layers = [str(layer) for layer in sorted({call.layer for call in model.calls})]
         state.keep_known("switch_layers", layers)
         st.multiselect(
             t("explore.switch_layers"), layers, key=key("switch_layers"), help=t("explore.switch_layers_help"),
-            placeholder=t("explore.all_layers"),
+            placeholder=t("explore.all_layers"), disabled=fixed,
         )  # fmt: skip
 
 
@@ -129,13 +135,7 @@ def scratch_controls(places: Places) -> None:
         _select("dtype", "explore.dtype", state.DTYPES, None)
 
 
-def head_title(name: str) -> str:
-    """``encoder.0:3`` in words."""
-    call, _, head = name.rpartition(":")
-    return t("explore.call_head", layer=call.rpartition(".")[2], head=head)
-
-
-def _scaling(places: Places) -> None:
+def _scaling(places: Places, *, disabled: bool = False) -> None:
     st.segmented_control(
         t("explore.scaling"),
         state.SCALINGS,
@@ -144,6 +144,7 @@ def _scaling(places: Places) -> None:
         format_func=lambda code: t(f"explore.scaling_{code}"),
         required=True,
         width="stretch",
+        disabled=disabled,
     )
     if get("scaling") == "custom":
         st.number_input(

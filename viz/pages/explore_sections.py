@@ -23,7 +23,7 @@ from viz.figures import (
 from viz.figures.tables import label
 from viz.pages import explore_state as state
 from viz.pages.charts import chart
-from viz.pages.explore_controls import head_title
+from viz.pages.explore_stacks import call_title, head_title
 from viz.pages.explore_state import clamp, get, key, put
 from viz.services.attention import MOST_COMPARED, ModelRequest, Request, compared_megabytes, revision
 from viz.services.views import CallView, Statistics
@@ -59,10 +59,21 @@ def run_lines(request: Request, made: Run, shown: CallView) -> tuple[str, ...]:
     lines = [_run_line(request, made, shown)]
     if isinstance(request, ModelRequest) and not request.switches.neutral:
         lines.append(_differences(request.switches))
-    return (*lines, made.texts[shown.sample])
+    return (*lines, made.texts[shown.sample], *made.targets[shown.sample : shown.sample + 1])
 
 
 def _run_line(request: Request, made: Run, shown: CallView) -> str:
+    if isinstance(request, ModelRequest) and "source" in made.tokens:
+        return t(
+            "stacks.run",
+            source=made.source,
+            call=call_title(shown.call),
+            last=max(call.layer for call in made.calls if call.kind == shown.call.kind),
+            heads=shown.heads,
+            rows=len(shown.query_tokens),
+            columns=len(shown.key_tokens),
+            device="CPU",
+        )
     if isinstance(request, ModelRequest):
         return t(
             "explore.run_model",

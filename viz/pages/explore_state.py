@@ -144,6 +144,7 @@ def _one_of(numbers: tuple[int, ...]) -> Callable[[str], Value]:
 SETTINGS: Mapping[str, Setting] = {
     "text": Setting("", any_text),
     "source": Setting("", any_text),
+    "target": Setting("", any_text),
     "lines": Setting(False, flag),
     "side": Setting("right", choice(*SIDES)),
     "sample": Setting(0, whole(0, 63)),

@@ -178,6 +178,13 @@ def typed(text: str, *, lines: bool) -> Typed:
     return Typed(kept, tuple(found[:MOST_SAMPLES]) or (kept,), len(text), len(found))
 
 
+def targets_of(model: str, target: str, *, lines: bool) -> tuple[str, ...]:
+    """The typed target as a request names it; none where the model reads none or is to write its own."""
+    if not target.strip() or loaded_model(model).kind != "encoder-decoder":
+        return ()
+    return typed(target, lines=lines).samples
+
+
 _guard = threading.Lock()
 _runs: OrderedDict[Request, tuple[Run, int]] = OrderedDict()
 

@@ -33,6 +33,8 @@ def as_python(request: Request, shown: CallView, *, head: int, stage: str = "wei
 
 def _model_run(request: ModelRequest) -> str:
     options = [repr(list(request.texts))]
+    if request.targets:
+        options.append(f"target={list(request.targets)!r}")
     if request.padding_side != "right":
         options.append(f"padding_side={request.padding_side!r}")
     names = "load"
