@@ -162,3 +162,25 @@ def test_rollout_is_refused_across_two_texts(minilm: Model):
     cross = type(call)("cross.0", "cross", 0)
     step = type(call)("encoder.0@1", "encoder", 0, 1)
     assert rollout_layers(made, cross) == () and rollout_layers(made, step) == ()
+
+
+@pytest.mark.parametrize("words", [False, True])
+def test_source_and_target_are_pieces_of_their_own_texts(tiny_folder, words):
+    folder = tiny_folder(
+        "BartForConditionalGeneration", specials=True, d_model=24, encoder_layers=1, decoder_layers=2,
+        encoder_attention_heads=3, decoder_attention_heads=3, encoder_ffn_dim=17, decoder_ffn_dim=19,
+        max_position_embeddings=37, bos_token_id=2, eos_token_id=3, decoder_start_token_id=3,
+    )  # fmt: skip
+    request = ModelRequest(str(folder), ("my old  dog",), targets=("the\ncat was",))
+    made = run(request)
+    sides = {"source": [("", "my"), (" ", "old"), ("  ", "dog")], "target": [("", "the"), ("\n", "cat"), (" ", "was")]}
+    wanted = {"encoder.0": ("source", "source"), "decoder.1": ("target", "target"), "cross.1": ("target", "source")}
+    for name, (rows, columns) in wanted.items():
+        shown = view(request, name, 0)
+        found = text_map(request, made, shown, kind="head", head=1, words=words, start=0)
+        np.testing.assert_allclose(found.weights[0], shown.weights[1], atol=1e-6)
+        typed = [[(p.gap, p.text) for p in pieces if p.kind == "text"] for pieces in (found.queries, found.keys)]
+        assert typed == [sides[rows], sides[columns]]
+        assert (found.keys is found.queries) == (rows == columns)
+        kinds = [call.name for call in rollout_layers(made, shown.call)]
+        assert kinds == {"encoder.0": ["encoder.0"], "decoder.1": ["decoder.0", "decoder.1"], "cross.1": []}[name]

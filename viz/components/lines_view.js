@@ -125,7 +125,7 @@ export default function ({ parentElement, data }) {
     for (const side of tokens) {
       for (const token of side) {
         token.classList.remove("here", "leaking");
-        token.style.backgroundImage = "";
+        token.style.removeProperty("--strips");
         delete token.dataset.weights;
         token.setAttribute("aria-pressed", "false");
       }
@@ -162,7 +162,7 @@ export default function ({ parentElement, data }) {
         numbers.push(head + ":" + value);
         if (map.state(head, i, j) === LEAK) token.classList.add("leaking");
       });
-      if (stops.length) token.style.backgroundImage = "linear-gradient(90deg, " + stops.join(", ") + ")";
+      if (stops.length) token.style.setProperty("--strips", "linear-gradient(90deg, " + stops.join(", ") + ")");
       token.dataset.weights = numbers.join(" ");
     });
   }

@@ -1,5 +1,7 @@
 """One map of a call for the text view, and all maps of a call for the lines: from tensors to arrays and pieces."""
 
+from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -7,11 +9,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attention_core.diagnostics import merge_words, rollout
+from attention_core.diagnostics import merge_words, rollouts
 from attention_core.runs import Call, Run
 from viz.services.attention import Request, run
+from viz.services.flow import stack
 from viz.services.text_pieces import Piece, groups, token_pieces, word_pieces
-from viz.services.views import CallView
+from viz.services.views import CallView, one_sample
 
 MOST_TEXT = 512  # tokens or words drawn at once
 MOST_LINES = 256
@@ -57,11 +60,7 @@ class Maps:
 
 def rollout_layers(made: Run, call: Call) -> tuple[Call, ...]:
     """The calls that rollout goes through; none where it makes no sense: across two texts, or one step at a time."""
-    if call.kind == "cross" or call.step:
-        return ()
-    found = tuple(other for other in made.calls if other.kind == call.kind and other.step == 0)
-    square = all(made.inputs[other.name].query.shape[-2] == made.inputs[other.name].key.shape[-2] for other in found)
-    return found if square else ()
+    return () if call.kind == "cross" or call.step else stack(made, call.kind)
 
 
 def text_map(request: Request, made: Run, shown: CallView, *, kind: str, head: int, words: bool, start: int) -> Maps:
@@ -178,20 +177,20 @@ def _rollout(request: Request, call_name: str, sample: int) -> tuple[np.ndarray,
     calls = rollout_layers(made, made.call(call_name))
     if not calls:
         raise ValueError(f"rollout needs self-attention of a whole text in every layer: got {call_name}")
-    maps: list[Tensor] = []
     paths: dict[str, Tensor] = {}
-    for call in calls:
-        inputs = made.inputs[call.name]
-        trace = inputs.trace(keep={"weights"})
-        assert trace.weights is not None
-        fused = trace.weights[sample].float().mean(dim=0)  # (len, len)
-        maps.append(fused)
-        shape = trace.weights.shape
-        for name, mask in (("allowed", inputs.allowed), ("intended", inputs.intended)):
-            step = mask.expand(shape)[sample].any(dim=0) | torch.eye(shape[-1], dtype=torch.bool)
-            before = paths.get(name)
-            paths[name] = step if before is None else (step.float() @ before.float()) > 0
-    weights = rollout(maps)
+
+    def layers() -> Iterator[Tensor]:
+        for call in calls:
+            inputs = one_sample(made.inputs[call.name], sample)
+            weights = inputs.trace(keep={"weights"}).weights
+            assert weights is not None
+            for name, mask in (("allowed", inputs.allowed), ("intended", inputs.intended)):
+                step = mask.expand(weights.shape)[0].any(dim=0) | torch.eye(weights.shape[-1], dtype=torch.bool)
+                before = paths.get(name)
+                paths[name] = step if before is None else (step.float() @ before.float()) > 0
+            yield weights[0].float().mean(dim=0)  # (len, len): one layer at a time is held
+
+    weights = deque(rollouts(layers()), maxlen=1).pop()
     return tuple(_frozen(tensor.numpy()) for tensor in (weights.float(), paths["allowed"], paths["intended"]))  # type: ignore[return-value]
 
 
