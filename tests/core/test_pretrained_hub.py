@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -91,7 +92,7 @@ def served(cache: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
     monkeypatch.setattr(
         constants, "HUGGINGFACE_CO_URL_TEMPLATE", own.address + "/{repo_id}/resolve/{revision}/{filename}"
     )
-    monkeypatch.setattr(HfApi.__init__, "__defaults__", (own.address, *HfApi.__init__.__defaults__[1:]))
+    monkeypatch.setattr(HfApi.__init__, "__defaults__", (own.address, *(HfApi.__init__.__defaults__ or ())[1:]))
     yield own
     own.server.shutdown()
     own.server.server_close()
@@ -227,15 +228,13 @@ class Listing:
         self.changes, self.counts, self.sizes = changes, counts, sizes
 
     def model_info(self, _hub_id: str, *, revision: str = "main", **_: Any) -> Any:
-        found = type("Found", (), {})()
-        found.siblings = [type("File", (), {"rfilename": n, "size": s})() for n, s in self.sizes[revision].items()]
-        found.sha = f"sha of {revision}"
-        found.safetensors = None if self.counts is None else type("Told", (), {"parameters": self.counts})()
-        return found
+        files = [SimpleNamespace(rfilename=name, size=size) for name, size in self.sizes[revision].items()]
+        counted = None if self.counts is None else SimpleNamespace(parameters=self.counts)
+        return SimpleNamespace(siblings=files, sha=f"sha of {revision}", safetensors=counted)
 
     def get_repo_discussions(self, _hub_id: str, *, author: str, discussion_type: str) -> Any:
         assert (author, discussion_type) == ("SFconvertbot", "pull_request")
-        return iter([type("Change", (), {"git_reference": change})() for change in self.changes])
+        return iter([SimpleNamespace(git_reference=change) for change in self.changes])
 
 
 def test_shards_and_counts() -> None:
