@@ -128,7 +128,7 @@ def matrix_heatmap(
         ) | {"showgrid": False, "zeroline": False, "fixedrange": True},
     }  # fmt: skip
     margin = {"l": left, "r": 12, "t": top, "b": bottom}
-    return theme.figure(data, layout, height=height * row_height + top + bottom, margin=margin, revision=revision)
+    return theme.figure([*data, *entries], layout, height=height * row_height + top + bottom, margin=margin, revision=revision)
 
 
 def _axis(what: str, names: Sequence[str] | None, length: int) -> tuple[TokenAxis, bool]:

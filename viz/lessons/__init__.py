@@ -18,9 +18,9 @@ How a lesson is added, say number 9, ``softmax``:
 right and wrong, presses the last button, and breaks the core to see figures and answers change.
 """
 
-from viz.lessons import lookup, masks, scaling, steps
+from viz.lessons import cross, heads, lookup, masks, order, paths, scaling, steps
 from viz.lessons.lesson import Lesson
 
 LESSONS: tuple[Lesson, ...] = tuple(
-    module.LESSON for module in (lookup, steps, scaling, masks)
+    module.LESSON for module in (paths, lookup, steps, scaling, masks, heads, cross, order)
 )  # in the order of the course

@@ -165,9 +165,7 @@ def _empty_row(weights: Tensor, output: Tensor) -> EmptyRow:
 
 def _identity_mha() -> nn.MultiheadAttention:
     """torch's module with projections that change nothing, so that it sees the same q, k and v."""
-    generator_state = torch.random.get_rng_state()
-    module = nn.MultiheadAttention(D_K, 1, bias=False, batch_first=True)
-    torch.random.set_rng_state(generator_state)
+    module = nn.MultiheadAttention(D_K, 1, bias=False, batch_first=True, device="meta").to_empty(device="cpu")
     with torch.no_grad():
         module.in_proj_weight.copy_(torch.eye(D_K).repeat(3, 1))
         module.out_proj.weight.copy_(torch.eye(D_K))

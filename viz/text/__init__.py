@@ -33,8 +33,12 @@ from viz.text import (
     frame,
     leaks,
     learn,
+    lesson_cross,
+    lesson_heads,
     lesson_lookup,
     lesson_masks,
+    lesson_order,
+    lesson_paths,
     lesson_scaling,
     lesson_steps,
     mask_lab,
@@ -71,6 +75,10 @@ _PAGES = (
     lesson_scaling,
     lesson_steps,
     mask_lab,
+    lesson_paths,
+    lesson_heads,
+    lesson_cross,
+    lesson_order,
 )
 TEXTS: Mapping[str, tuple[str, str]] = MappingProxyType(merged({page.__name__: page.TEXTS for page in _PAGES}))
 

@@ -1,0 +1,128 @@
+"""Texts of lesson 7, self- and cross-attention."""
+
+TEXTS: dict[str, tuple[str, str]] = {
+    "lesson.cross.kind": ("Kind", "种类"),
+    "lesson.cross.kind.help": (
+        "Where keys and values come from; the queries always come from the target.",
+        "键和值来自哪里；查询总是来自目标序列。",
+    ),
+    "lesson.cross.kind.self": ("self", "自注意力"),
+    "lesson.cross.kind.causal": ("self, causal", "自注意力，因果"),
+    "lesson.cross.kind.cross": ("cross", "交叉注意力"),
+    "lesson.cross.target": ("Target: who asks", "目标序列：谁在问"),
+    "lesson.cross.target.help": ("Its tokens are the rows.", "它的词元是行。"),
+    "lesson.cross.target.default": ("it fell asleep", "它睡着了"),
+    "lesson.cross.source": ("Source: who answers in cross-attention", "源序列：交叉注意力中谁回答"),
+    "lesson.cross.source.help": (
+        "Its tokens are the columns in cross-attention.",
+        "在交叉注意力中，它的词元是列。",
+    ),
+    "lesson.cross.source.default": ("the tired cat lay down", "累了的猫躺下"),
+    "lesson.cross.order": ("The target asks for the words", "目标序列要的词"),
+    "lesson.cross.order.help": (
+        "Which word each row has as its query.",
+        "每一行以哪个词作查询。",
+    ),
+    "lesson.cross.order.copy": ("in the same order", "按原来的顺序"),
+    "lesson.cross.order.reverse": ("in reverse", "倒过来"),
+    "lesson.cross.order.sorted": ("smallest first", "从小到大"),
+    "lesson.cross.sharpness": ("Length of the queries", "查询的长度"),
+    "lesson.cross.sharpness.help": (
+        "Scores are this long where the words agree, and 0 elsewhere.",
+        "词相同处分数等于这个长度，其他处为 0。",
+    ),
+    "lesson.cross.no_token": (
+        "Both texts need at least one token: type a word.",
+        "两段文本都至少要有一个词元：请输入一个词。",
+    ),
+    "lesson.cross.rows": ("rows: queries", "行：查询"),
+    "lesson.cross.columns": ("columns: keys", "列：键"),
+    "lesson.cross.weights": ("Weights", "权重"),
+    "lesson.cross.weights_alt": (
+        "Weights as a heatmap: who asks in rows, who answers in columns.",
+        "权重热图：行在问，列在答。",
+    ),
+    "lesson.cross.column_what": ("what", "内容"),
+    "lesson.cross.column_shape": ("shape", "形状"),
+    "lesson.cross.shape_asks": ("who asks", "提问的序列"),
+    "lesson.cross.shape_answers": ("who answers", "回答的序列"),
+    "lesson.cross.shape_q": ("Q: heads × q_len × d_k", "Q：头 × q_len × d_k"),
+    "lesson.cross.shape_k": ("K: heads × k_len × d_k", "K：头 × k_len × d_k"),
+    "lesson.cross.shape_v": ("V: heads × k_len × d_v", "V：头 × k_len × d_v"),
+    "lesson.cross.shape_weights": ("weights: heads × q_len × k_len", "权重：头 × q_len × k_len"),
+    "lesson.cross.shape_output": ("output: q_len × d_model", "输出：q_len × d_model"),
+    "lesson.cross.number_1": ("one", "一"),
+    "lesson.cross.number_2": ("two", "二"),
+    "lesson.cross.number_3": ("three", "三"),
+    "lesson.cross.number_5": ("five", "五"),
+    "lesson.cross.asks_for": ("asks for {word}", "要{word}"),
+    "lesson.cross.column_asked": ("asked for", "要的词"),
+    "lesson.cross.column_read": ("read", "读到"),
+    "lesson.cross.column_vote": ("its share", "份额"),
+    "lesson.cross.right_count": (
+        "{right} of {count} digits are right.",
+        "{count} 个数字中对了 {right} 个。",
+    ),
+    "lesson.cross.shape.ask": (
+        "A target of {asks} tokens asks a source of {answers}. Which shape have the weights of one head?",
+        "{asks} 个词元的目标序列向 {answers} 个词元的源序列提问。一个头的权重是什么形状？",
+    ),
+    "lesson.cross.shape.q_by_k": ("{asks} × {answers}", "{asks} × {answers}"),
+    "lesson.cross.shape.k_by_q": ("{answers} × {asks}", "{answers} × {asks}"),
+    "lesson.cross.shape.q_by_q": ("{asks} × {asks}", "{asks} × {asks}"),
+    "lesson.cross.shape.q_by_k.why": (
+        "One row per query, one column per key; each of the {asks} rows sums to 1.",
+        "每个查询一行，每个键一列；{asks} 行中每行之和为 1。",
+    ),
+    "lesson.cross.shape.k_by_q.why": (
+        "Rows are those who ask: {asks} of them.",
+        "行是提问的一方：共 {asks} 行。",
+    ),
+    "lesson.cross.shape.q_by_q.why": (
+        "That is self-attention. Here the {answers} source tokens answer.",
+        "那是自注意力。这里由 {answers} 个源词元回答。",
+    ),
+    "lesson.cross.reordered.ask": (
+        "The source is written backwards, without position encodings. What becomes of the output for each target token?",
+        "把源序列倒着写，不加位置编码。每个目标词元的输出会怎样？",
+    ),
+    "lesson.cross.reordered.same": ("It stays the same", "不变"),
+    "lesson.cross.reordered.turned": ("It is turned around too", "也倒过来"),
+    "lesson.cross.reordered.other": ("It becomes something else", "变成别的"),
+    "lesson.cross.reordered.same.why": (
+        "Keys and values move together, and a sum knows no order: the output moved by {moved}.",
+        "键和值一起移动，而求和不分先后：输出只变了 {moved}。",
+    ),
+    "lesson.cross.reordered.turned.why": (
+        "The rows belong to the target, and the target did not move. The output moved by {moved}.",
+        "行属于目标序列，而目标序列没有动。输出只变了 {moved}。",
+    ),
+    "lesson.cross.reordered.other.why": (
+        "The columns of the weights move, but so do the values below them: the output moved by {moved}.",
+        "权重的列动了，但对应的值也跟着动：输出只变了 {moved}。",
+    ),
+    "lesson.cross.blunt.ask": (
+        "In the small translator below, the queries get length 0. What does each row read?",
+        "在下面的小翻译器里，把查询的长度设为 0。每一行会读到什么？",
+    ),
+    "lesson.cross.blunt.right": ("The right digit", "正确的数字"),
+    "lesson.cross.blunt.mixture": ("An even mixture of all digits", "所有数字的均匀混合"),
+    "lesson.cross.blunt.nothing": ("Nothing", "什么也读不到"),
+    "lesson.cross.blunt.right.why": (
+        "All scores are 0, so no key stands out: each of the {count} digits gets {vote}.",
+        "所有分数都是 0，没有哪个键突出：{count} 个数字各得 {vote}。",
+    ),
+    "lesson.cross.blunt.mixture.why": (
+        "Each of the {count} digits gets {vote}; which one is read is a tie broken by chance.",
+        "{count} 个数字各得 {vote}；读出哪个只是平局中的偶然。",
+    ),
+    "lesson.cross.blunt.nothing.why": (
+        "The weights sum to 1 all the same: {vote} for each of the {count} digits.",
+        "权重之和仍然是 1：{count} 个数字各得 {vote}。",
+    ),
+    "lesson.cross.go": ("Open in the mask lab", "在掩码实验室打开"),
+    "lesson.cross.go.why": (
+        "Three queries over five keys, of which the last is padding: the mask that cross-attention needs.",
+        "三个查询，五个键，最后一个键是填充：这就是交叉注意力需要的掩码。",
+    ),
+}

@@ -1,0 +1,151 @@
+"""Texts of lesson 6, many heads."""
+
+TEXTS: dict[str, tuple[str, str]] = {
+    "lesson.heads.text": ("Your sentence, up to 8 tokens", "你的句子，最多 8 个词元"),
+    "lesson.heads.text.help": ("The first 8 tokens are used.", "只用前 8 个词元。"),
+    "lesson.heads.text.default": ("The cat sat on the mat.", "我打你，你打我。"),
+    "lesson.heads.heads": ("Heads", "头数"),
+    "lesson.heads.heads.help": (
+        "d_model stays 16, so each head has d_k = 16 / heads.",
+        "d_model 固定为 16，所以每个头的 d_k = 16 / 头数。",
+    ),
+    "lesson.heads.head": ("Show head", "显示哪个头"),
+    "lesson.heads.head.help": ("Its columns are outlined; its weights are shown.", "框出它的列，并显示它的权重。"),
+    "lesson.heads.what": ("Change", "改变"),
+    "lesson.heads.what.help": (
+        "Heads: all have keys and values of their own. Key/value heads: 8 query heads share fewer of them.",
+        "头数：每个头都有自己的键和值。键/值头数：8 个查询头共用较少的键和值。",
+    ),
+    "lesson.heads.what.heads": ("the number of heads", "头的数量"),
+    "lesson.heads.what.kv_heads": ("the number of key/value heads", "键/值头的数量"),
+    "lesson.heads.sentence": ("An English sentence for the model", "给模型的英文句子"),
+    "lesson.heads.sentence.help": (
+        "The pretrained model of this lesson reads English.",
+        "本课的预训练模型读英文。",
+    ),
+    "lesson.heads.sentence.default": (
+        "The animal did not cross the street because it was too tired.",
+        "The animal did not cross the street because it was too tired.",
+    ),
+    "lesson.heads.look": ("Share of attention given to", "注意力给了谁"),
+    "lesson.heads.look.help": (
+        "Mean over the queries of the weight on that key.",
+        "对所有查询取平均：落在该键上的权重。",
+    ),
+    "lesson.heads.look.previous": ("the previous token", "前一个词元"),
+    "lesson.heads.look.next": ("the next token", "后一个词元"),
+    "lesson.heads.look.self": ("itself", "自己"),
+    "lesson.heads.look.first": ("the first token", "第一个词元"),
+    "lesson.heads.look.separator": ("the separator", "分隔符"),
+    "lesson.heads.look.uniform": ("all alike (evenness)", "平均分配（均匀度）"),
+    "lesson.heads.no_token": (
+        "The sentence needs at least one token: type a word.",
+        "句子至少要有一个词元：请输入一个词。",
+    ),
+    "lesson.heads.no_model": (
+        "{model} is not on this machine yet: open Explore once, choose it and let it load, then come back.",
+        "本机还没有 {model}：请先到探索页选择它并等它载入，再回到这里。",
+    ),
+    "lesson.heads.features": ("features", "特征"),
+    "lesson.heads.rows": ("rows: queries", "行：查询"),
+    "lesson.heads.columns": ("columns: keys", "列：键"),
+    "lesson.heads.layer": ("layer", "层"),
+    "lesson.heads.head_axis": ("head", "头"),
+    "lesson.heads.matrix_queries": ("Q, to be split", "Q，等待拆分"),
+    "lesson.heads.matrix_joined": ("Heads side by side", "各头并排"),
+    "lesson.heads.matrix_output": ("After W_O", "乘 W_O 之后"),
+    "lesson.heads.matrix_alt": ("{name}, as a heatmap with its numbers.", "{name}的热图，带数字。"),
+    "lesson.heads.weights_of": ("Weights of head {head}", "第 {head} 个头的权重"),
+    "lesson.heads.weights_alt": ("Weights of head {head} as a heatmap.", "第 {head} 个头的权重热图。"),
+    "lesson.heads.looks_alt": (
+        "Layers by heads: the share of attention that each head gives to that key.",
+        "层与头的热图：每个头给该键的注意力份额。",
+    ),
+    "lesson.heads.best": (
+        "Measured on **{model}**: layer {layer}, head {head} gives most, **{share}**; the mean over all heads is {mean}.",
+        "在 **{model}** 上测得：第 {layer} 层第 {head} 个头给得最多，为 **{share}**；所有头的平均是 {mean}。",
+    ),
+    "lesson.heads.column_what": ("what", "内容"),
+    "lesson.heads.column_shape": ("shape", "形状"),
+    "lesson.heads.shape_x": ("X: tokens × d_model", "X：词元 × d_model"),
+    "lesson.heads.shape_q": ("Q split: heads × tokens × d_k", "拆分后的 Q：头 × 词元 × d_k"),
+    "lesson.heads.shape_weights": ("weights: heads × tokens × tokens", "权重：头 × 词元 × 词元"),
+    "lesson.heads.shape_heads": ("outputs: heads × tokens × d_v", "各头输出：头 × 词元 × d_v"),
+    "lesson.heads.shape_joined": ("side by side: tokens × (heads · d_v)", "并排：词元 × (头 · d_v)"),
+    "lesson.heads.shape_output": ("after W_O: tokens × d_model", "乘 W_O 后：词元 × d_model"),
+    "lesson.heads.sum_note": (
+        "W_O applied to each head alone and added up differs from W_O on all of them by {apart}.",
+        "把 W_O 分别作用于每个头再相加，与作用于全部头的结果相差 {apart}。",
+    ),
+    "lesson.heads.column_heads": ("heads", "头数"),
+    "lesson.heads.column_kv_heads": ("key/value heads", "键/值头数"),
+    "lesson.heads.column_d_k": ("d_k", "d_k"),
+    "lesson.heads.column_parameters": ("parameters", "参数量"),
+    "lesson.heads.column_cached": ("numbers in the cache per token", "每个词元缓存的数"),
+    "lesson.heads.alone.ask": (
+        "The heads are put side by side and multiplied by W_O. What is that the same as?",
+        "各头并排后乘以 W_O。这等同于什么？",
+    ),
+    "lesson.heads.alone.sum": (
+        "Each head through its own rows of W_O, then added",
+        "每个头乘 W_O 中属于自己的几行，再相加",
+    ),
+    "lesson.heads.alone.product": ("The product of all heads", "所有头相乘"),
+    "lesson.heads.alone.largest": ("The strongest head, the others dropped", "只留最强的头，其余丢弃"),
+    "lesson.heads.alone.sum.why": (
+        "The two differ by {apart} here. That is why single heads can be switched off and studied: they only add.",
+        "这里两者只差 {apart}。因此可以单独关掉某个头来研究：它们只是相加。",
+    ),
+    "lesson.heads.alone.product.why": (
+        "Nothing multiplies one head by another; a matrix product over columns is a sum over blocks of columns.",
+        "头与头之间没有相乘；矩阵乘法按列分块就是各块之和。",
+    ),
+    "lesson.heads.alone.largest.why": (
+        "Every head counts, however spread out it is.",
+        "每个头都算数，不论它多分散。",
+    ),
+    "lesson.heads.parameters.ask": (
+        "d_model is 64. A layer with 8 heads of d_k 8, instead of 1 head of d_k 64, has",
+        "d_model 为 64。把 1 个 d_k 为 64 的头换成 8 个 d_k 为 8 的头，参数量会",
+    ),
+    "lesson.heads.parameters.more": ("8 times the parameters", "变为 8 倍"),
+    "lesson.heads.parameters.same": ("as many parameters", "不变"),
+    "lesson.heads.parameters.fewer": ("an eighth of the parameters", "变为八分之一"),
+    "lesson.heads.parameters.more.why": (
+        "Each head is as much narrower: counted, {one} with one head and {eight} with eight.",
+        "每个头也相应变窄：实际数出一个头 {one}，八个头 {eight}。",
+    ),
+    "lesson.heads.parameters.same.why": (
+        "{one} and {eight}: the matrices are the same, only read as 8 blocks of {d_k} columns. What changes is the number "
+        "of softmaxes.",
+        "{one} 和 {eight}：矩阵还是那些，只是按 {d_k} 列一块来读。变的是 softmax 的个数。",
+    ),
+    "lesson.heads.parameters.fewer.why": (
+        "Heads are narrower, and there are more of them: {one} and {eight}.",
+        "头变窄了，但数量多了：{one} 和 {eight}。",
+    ),
+    "lesson.heads.cache.ask": (
+        "8 query heads share one key/value head (multi-query attention). By how much does the cache shrink?",
+        "8 个查询头共用 1 个键/值头（多查询注意力）。缓存缩小到几分之一？",
+    ),
+    "lesson.heads.cache.same": ("Not at all", "不变"),
+    "lesson.heads.cache.twice": ("To a half", "二分之一"),
+    "lesson.heads.cache.eight": ("To an eighth", "八分之一"),
+    "lesson.heads.cache.same.why": (
+        "Keys and values are what is cached, and there is one of each: {full} numbers per token become {single}.",
+        "缓存的是键和值，而它们只剩一份：每个词元从 {full} 个数变为 {single} 个。",
+    ),
+    "lesson.heads.cache.twice.why": (
+        "Keys and values both shrink alike: {full} numbers per token become {single}.",
+        "键和值同样缩小：每个词元从 {full} 个数变为 {single} 个。",
+    ),
+    "lesson.heads.cache.eight.why": (
+        "{full} numbers per token become {single}. Grouped-query attention stands in between.",
+        "每个词元从 {full} 个数变为 {single} 个。分组查询注意力介于两者之间。",
+    ),
+    "lesson.heads.go": ("Open in Explore", "在探索页打开"),
+    "lesson.heads.go.why": (
+        "All layers and heads of the pretrained model at once, with what each of them looks at.",
+        "一次看到预训练模型的所有层和头，以及每个头在看什么。",
+    ),
+}
