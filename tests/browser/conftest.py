@@ -45,9 +45,9 @@ def streamlit_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Calla
     """
     running: dict[tuple, tuple[subprocess.Popen, str]] = {}
 
-    def start(script: Path | str, **environment: str) -> str:
+    def start(script: Path | str, *, arguments: tuple[str, ...] = (), **environment: str) -> str:
         path = ROOT / script
-        known = (str(path), tuple(sorted(environment.items())))
+        known = (str(path), arguments, tuple(sorted(environment.items())))
         if known not in running:
             with socket.socket() as free:
                 free.bind(("127.0.0.1", 0))
@@ -55,6 +55,7 @@ def streamlit_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Calla
             command = [
                 *(sys.executable, "-m", "streamlit", "run", str(path), "--server.address", "127.0.0.1"),
                 *("--server.port", str(port), "--server.headless", "true", "--server.fileWatcherType", "none"),
+                *arguments,
             ]
             log = tmp_path_factory.mktemp("server") / "log.txt"
             with log.open("wb") as output:

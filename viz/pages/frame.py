@@ -18,6 +18,7 @@ _ASSETS = Path(__file__).resolve().parents[2] / "assets"
 _LANGUAGE = "frame_language"  # state of the switch: a code
 _SHARED = "frame_language_shared"  # True once the link should carry the language
 _PARAMETER = "lang"
+_AT_HOME = "frame_at_home"  # True once the visitor has been where the app starts
 _PAGES = "frame_pages"  # the pages of this run by name, for ``go``
 
 Parameters = ParamSpec("Parameters")
@@ -33,7 +34,7 @@ class Page:
         name: its address and the prefix of its texts; ``<name>.title`` is what the navigation shows.
         render: draws it, with neither arguments nor result.
         keeps: keys of the state that outlive a visit to another page; Streamlit forgets those of widgets.
-        home: it is the home page, instead of the first in the list.
+        home: a visitor who comes to the bare address is taken here, instead of staying on the first page.
     """
 
     name: str
@@ -43,7 +44,7 @@ class Page:
 
 
 def show(pages: Sequence[Page]) -> None:
-    """Draws the frame and, inside it, the page that the address names; home is the first, unless another says so."""
+    """Draws the frame and, inside it, the page that the address names; the first one has the bare address."""
     prepare_process()
     follow_language(_language_of_session)
     _settle_language()
@@ -55,15 +56,25 @@ def show(pages: Sequence[Page]) -> None:
         menu_items={"About": t("frame.about")},
     )
     st.html(_ASSETS / "styles" / "frame.css")
-    home = next((page for page in pages if page.home), pages[0])
     known = {
-        page.name: st.Page(page.render, title=t(f"{page.name}.title"), url_path=page.name, default=page is home)
+        page.name: st.Page(page.render, title=t(f"{page.name}.title"), url_path=page.name, default=page is pages[0])
         for page in pages
     }
     st.session_state[_PAGES] = known
     chosen = st.navigation(list(known.values()), position="top")
+    _take_home(pages, chosen is known[pages[0].name])
     _header()
     calm(chosen.run)()
+
+
+def _take_home(pages: Sequence[Page], bare: bool) -> None:
+    """Once per visitor: from the bare address to the page that is home, which keeps an address of its own."""
+    if st.session_state.get(_AT_HOME):
+        return
+    st.session_state[_AT_HOME] = True
+    home = next((page.name for page in pages if page.home), None)
+    if bare and home is not None and home != pages[0].name:
+        go(home)
 
 
 def go(name: str) -> NoReturn:
