@@ -99,14 +99,28 @@ def compare_cases(
     return tuple(found)
 
 
+def signed_difference(first: Tensor, second: Tensor) -> Tensor:
+    """Second minus first; 0 where both are NaN or the same infinity, NaN where one alone is NaN.
+
+    Args:
+        first: any shape, any dtype.
+        second: the same shape.
+
+    Returns:
+        float64 of that shape.
+    """
+    a, b = first.double(), second.double()
+    alike = (a == b) | (a.isnan() & b.isnan())
+    return (b - a).masked_fill(alike, 0.0)
+
+
 def _compared(what: str, call: int, role: str, one: Tensor, other: Tensor, tolerance: float | None) -> Compared:
     shapes = (tuple(one.shape), tuple(other.shape))
     if one.shape != other.shape:
         return Compared("shape", what, f"shapes {shapes[0]} and {shapes[1]}", call, role, shapes=shapes)
     floats = [t.dtype for t in (one, other) if t.dtype.is_floating_point]
     a, b = one.double(), other.double()
-    differs = (a != b) & ~(a.isnan() & b.isnan())
-    gap = torch.where(differs, (a - b).abs().nan_to_num(nan=math.inf), 0.0)  # infinite where one alone is NaN
+    gap = signed_difference(one, other).abs().nan_to_num(nan=math.inf)  # infinite where one alone is NaN
     largest = float(gap.max()) if gap.numel() else 0.0
     if tolerance is None:
         finite = a[a.isfinite()]

@@ -39,7 +39,7 @@ def what_was_run(request: Request, made: Run, shown: CallView) -> None:
     if any(note.code == "random_weights" for note in made.notes):
         parts.append(f'<span class="run-tag">{escape(t("explore.random_weights"))}</span>')
     if isinstance(request, ModelRequest) and not request.switches.neutral:
-        parts.append(f'<span class="run-differs">{escape(_differences(request.switches))}</span>')
+        parts.append(f'<span class="run-differs">{escape(differences(request.switches))}</span>')
     with st.container(key=key("run"), horizontal=True, vertical_alignment="center", gap="small"):
         st.html(f'<div class="run">{"".join(parts)}</div>')
         if isinstance(request, ModelRequest) and not request.switches.neutral:
@@ -58,7 +58,7 @@ def run_lines(request: Request, made: Run, shown: CallView) -> tuple[str, ...]:
     """What was run, and how it differs from the model, as plain lines."""
     lines = [_run_line(request, made, shown)]
     if isinstance(request, ModelRequest) and not request.switches.neutral:
-        lines.append(_differences(request.switches))
+        lines.append(differences(request.switches))
     return (*lines, made.texts[shown.sample], *made.targets[shown.sample : shown.sample + 1])
 
 
@@ -276,7 +276,8 @@ def _opened(name: str) -> bool:
     return bool(st.toggle(t(f"explore.{name}"), key=key(f"{name}_open")))
 
 
-def _differences(switches: Switches) -> str:
+def differences(switches: Switches) -> str:
+    """How switches differ from the model, in words."""
     words = []
     for code, value in switches.describe():
         if code == "mask_rows":

@@ -13,6 +13,7 @@ from viz.services.sent_masks import packed_mask
 
 PREFIX = "explore_"
 LONGEST_LINK_TEXT = 1500
+LONG_TEXTS = ("text", "target", "other_text", "kept")
 _RESTORED = PREFIX + "restored"
 _IGNORED = PREFIX + "ignored"  # names of settings in the link that could not be used
 _ARRIVED = PREFIX + "arrived"  # all settings as the first run left them
@@ -98,7 +99,7 @@ def any_text(text: str) -> Value:
 STAGES = ("scores", "scaled", "logits", "weights")
 COLOURS = ("fixed", "row-max", "log")
 SCALINGS = ("default", "off", "custom")
-VIEWS = ("heads", "overview", "text", "lines", "stages", "flow", "head_map")
+VIEWS = ("heads", "overview", "text", "lines", "stages", "compare", "flow", "head_map")
 TEXT_MAPS = ("head", "mean", "rollout")
 OVERVIEW_COLOURS = ("weights", *CHOICES)
 KINDS = ("encoder", "decoder", "cross")
@@ -157,6 +158,17 @@ SETTINGS: Mapping[str, Setting] = {
     "text_map": Setting("head", choice(*TEXT_MAPS)),
     "merge": Setting(False, flag),
     "from_token": Setting(0, whole(0, 100_000)),
+    "flow_kind": Setting("auto", choice("auto", "encoder", "decoder", "cross")),
+    "flow_layers": Setting(0, whole(0, 128)),
+    "flow_residual": Setting(0.5, real(0.0, 1.0)),
+    "flow_token": Setting(1, whole(0, 100_000)),
+    "max_flow": Setting(False, flag),
+    "against": Setting("neutral", choice("neutral", "kept", "text", "head", "model")),
+    "kept": Setting("", any_text),
+    "other_text": Setting("", any_text),
+    "other_layer": Setting(0, whole(0, 127)),
+    "other_head": Setting(0, whole(0, 127)),
+    "other_source": Setting("", any_text),
     "cell_query": Setting(2, whole(0, 100_000)),
     "cell_key": Setting(1, whole(0, 100_000)),
     "overview_colour": Setting("weights", choice(*OVERVIEW_COLOURS)),
@@ -164,11 +176,6 @@ SETTINGS: Mapping[str, Setting] = {
     "pattern": Setting("previous", choice(*PATTERNS)),
     "pattern_least": Setting(0.0, real(0.0, 1.0)),
     "exact": Setting(False, flag),
-    "flow_kind": Setting("auto", choice("auto", "encoder", "decoder", "cross")),
-    "flow_layers": Setting(0, whole(0, 128)),
-    "flow_residual": Setting(0.5, real(0.0, 1.0)),
-    "flow_token": Setting(1, whole(0, 100_000)),
-    "max_flow": Setting(False, flag),
     "scaling": Setting("default", choice(*SCALINGS), "both"),
     "factor": Setting(1.0, real(0.0, 64.0), "both"),
     "model_mask": Setting("model", choice(*MODEL_MASKS, CUSTOM_MASK), "model"),
@@ -288,10 +295,8 @@ def publish(*, default_text: str, default_source: str) -> bool:
     """Writes what differs from the defaults into the address bar; False when the text is too long for it."""
     defaults: dict[str, Value] = {name: setting.default for name, setting in SETTINGS.items()}
     defaults |= {"text": default_text, "source": default_source}
-    text_fits = len(str(get("text"))) <= LONGEST_LINK_TEXT
-    wanted = {
-        name: _to_link(get(name)) for name in SETTINGS if get(name) != defaults[name] and (name != "text" or text_fits)
-    }
+    too_long = {name for name in LONG_TEXTS if len(str(get(name))) > LONGEST_LINK_TEXT}
+    wanted = {name: to_link(get(name)) for name in SETTINGS if get(name) != defaults[name] and name not in too_long}
     if st.session_state.get(_ARRIVED, _all()) != _all():
         st.session_state[_IGNORED] = []
     for name in SETTINGS:
@@ -300,7 +305,7 @@ def publish(*, default_text: str, default_source: str) -> bool:
                 st.query_params[name] = wanted[name]
         elif name in st.query_params:
             del st.query_params[name]
-    return text_fits
+    return not too_long
 
 
 def arrived() -> None:
@@ -327,7 +332,8 @@ def _from_link() -> list[str]:
     return bad
 
 
-def _to_link(value: Value) -> str:
+def to_link(value: Value) -> str:
+    """A value as a link holds it; what ``Setting.parse`` reads."""
     if isinstance(value, bool):
         return "1" if value else "0"
     if isinstance(value, list):

@@ -11,7 +11,15 @@ from types import MappingProxyType
 import streamlit as st
 
 from attention_core.runs import Run
-from viz.pages import explore_flow, explore_head, explore_head_map, explore_lines, explore_overview, explore_text
+from viz.pages import (
+    explore_compare,
+    explore_flow,
+    explore_head,
+    explore_head_map,
+    explore_lines,
+    explore_overview,
+    explore_text,
+)
 from viz.pages import explore_sections as sections
 from viz.pages import explore_state as state
 from viz.pages.explore_state import get, key
@@ -56,6 +64,7 @@ VIEWS: Mapping[str, Callable[[Request, Run, CallView], None]] = MappingProxyType
         "text": explore_text.draw,
         "lines": explore_lines.draw,
         "stages": explore_head.draw,
+        "compare": explore_compare.draw,
         "flow": explore_flow.draw,
         "head_map": explore_head_map.draw,
     }

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from attention_core.compare import Compared, compare_cases
+from attention_core.compare import Compared, compare_cases, signed_difference
 from attention_core.doctor.inputs import read_tokens
 from attention_core.intake import Case, Intake
 from attention_core.testing import attention_tolerance
@@ -121,10 +121,7 @@ def map_pair(first: Examined, second: Examined, sample: int, head: int) -> MapPa
     left, right = (cell_view(examined, sample, head) for examined in (first, second))
     if left.kind != right.kind and not {left.kind, right.kind} <= set(_WEIGHTS):
         raise DebugError("compare", "compare_kinds")
-    one, other = left.values.astype(np.float64), right.values.astype(np.float64)
-    alike = (one == other) | (np.isnan(one) & np.isnan(other))
-    with np.errstate(invalid="ignore"):
-        difference = np.where(alike, 0.0, other - one)
+    difference = signed_difference(torch.tensor(left.values), torch.tensor(right.values)).numpy()
     size = np.abs(difference)
     size[np.isnan(size)] = np.inf
     query, key = np.unravel_index(int(size.argmax()), size.shape)
