@@ -207,7 +207,7 @@ def settings_tried(lesson: Lesson) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(("lesson", "language"), BOTH, ids=IDS)
 def test_every_part_draws_at_every_setting(lesson: Lesson, language: str):
     use_language(language)
-    for values in settings_tried(lesson):
+    for values in settings_tried(lesson) if language == "en" else [defaults(lesson)]:
         for part in lesson.parts:
             here = dict(values)
             for switch in part.switches:
@@ -292,6 +292,19 @@ def print_of(lesson: Lesson) -> dict[str, str]:
     return made
 
 
+def answer_in(printed: str) -> str:
+    found = re.search(r"answer='(\w+)'", printed)
+    assert found
+    return found[1]
+
+
+TURNED = {  # questions that a core broken in this way answers wrongly
+    "lookup": {"question longer"},
+    "steps": {"question first", "question sums"},
+    "scaling": {"question gradient", "question top"},
+    "masks": {"question hollow"},
+    "cross": {"question blunt"},
+}
 LATE_STAGE = {"steps": {"stage": "weights"}}
 UNTOUCHED = {  # what rests on torch alone, on sizes, or on a sum that the break leaves as it is
     "steps": {"question shape"},
@@ -315,23 +328,11 @@ def test_a_broken_core_is_seen(lesson: Lesson, monkeypatch):
     finally:
         monkeypatch.undo()
         forget()
+    wrong = {name for name in right if name.startswith("question") and answer_in(right[name]) != answer_in(broken[name])}
+    assert wrong == TURNED.get(lesson.name, set())
     unchanged = {name for name in right if right[name] == broken[name]}
     assert unchanged == UNTOUCHED.get(lesson.name, set())
     assert print_of(lesson) == right  # and the same again from the core as it is
-
-
-def test_a_broken_core_changes_right_answers(monkeypatch):
-    forget()
-    right = {(l.name, q.name): q.ask().answer for l in LESSONS for q in l.questions}  # noqa: E741
-    try:
-        monkeypatch.setattr(attention, "torch", BrokenTorch())
-        forget()
-        broken = {(l.name, q.name): q.ask().answer for l in LESSONS for q in l.questions}  # noqa: E741
-    finally:
-        monkeypatch.undo()
-        forget()
-    changed = {lesson for (lesson, question), answer in right.items() if broken[lesson, question] != answer}
-    assert changed >= {"lookup", "steps", "masks"}
 
 
 # ---------------------------------------------------------------------------------------------------------------------
