@@ -69,6 +69,8 @@ class TinyConfig:
 class TinyTransformer(nn.Module):
     """Embedding, positions, blocks with the norm first, a last norm, and a linear layer onto the outputs.
 
+    The last layer has a bias where the outputs are classes, and none where they are tokens.
+
     Args:
         config: sizes and choices.
         generator: of the weights; the same seed gives the same weights, and no global generator moves. None: torch's.
@@ -93,7 +95,7 @@ class TinyTransformer(nn.Module):
             for _ in range(config.num_layers)
         )  # fmt: skip
         self.norm = nn.LayerNorm(width)
-        self.head = linear_layer(width, config.classes or config.vocabulary, True, None, None)
+        self.head = linear_layer(width, config.classes or config.vocabulary, config.classes is not None, None, None)
         draw(self.head, generator)
 
     def forward(
