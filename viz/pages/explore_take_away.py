@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from viz.components.picture_buttons import picture_buttons
 from viz.figures import standalone_html
 from viz.pages import charts
 from viz.pages.explore_state import bounded, get, key
@@ -57,13 +58,20 @@ def _pictures(told: tuple[str, ...]) -> None:
     found = charts.drawn()
     st.caption(t("take.pictures_note") if found else t("take.no_pictures"))
     for one in found:
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(one.title, width="stretch")
-            st.download_button(
-                t("take.html"),
-                lambda one=one: standalone_html(one.figure, title=one.title, lines=told, language=language()),
-                f"{one.key}.html",
-                "text/html",
-                key=key(f"take_html_{one.key}"),
-                on_click="ignore",
+        name, pictures, page = st.columns([3, 2, 1], vertical_alignment="center")
+        name.markdown(one.title)
+        with pictures:
+            picture_buttons(
+                one.key,
+                filename=one.key,
+                words={name: t(f"take.{name}") for name in ("png", "svg", "gone")},
+                key=key(f"take_picture_{one.key}"),
             )
+        page.download_button(
+            t("take.html"),
+            lambda one=one: standalone_html(one.figure, title=one.title, lines=told, language=language()),
+            f"{one.key}.html",
+            "text/html",
+            key=key(f"take_html_{one.key}"),
+            on_click="ignore",
+        )

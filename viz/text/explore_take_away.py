@@ -17,6 +17,9 @@ TEXTS: dict[str, tuple[str, str]] = {
         "This view has no chart to take along; its numbers and code are below.",
         "此视图没有可带走的图表；数据和代码见下方。",
     ),
+    "take.png": ("PNG", "PNG"),
+    "take.svg": ("SVG", "SVG"),
+    "take.gone": ("The chart is no longer on the page.", "图表已不在页面上。"),
     "take.html": ("HTML", "HTML"),
     "take.numbers": ("Numbers", "数据"),
     "take.numbers_note": (
