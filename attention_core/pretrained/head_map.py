@@ -104,6 +104,8 @@ class HeadMapping:
             ValueError: if the measure is not one of this model, or the text has nothing that it could be measured at.
             BusyError: if no processor came free in two minutes.
         """
+        if model.reason is not None:
+            raise ValueError(model.reason)
         known = measures_of(model)
         if measure not in known:
             raise ValueError(f"the effect on an answer of {model.name} is one of {known}: got {measure!r}")

@@ -36,7 +36,7 @@ def draw(request: ModelRequest, shown: CallView) -> None:
     words = task in ("next-token", "fill-mask")
     st.header(t("answer.title_neutral" if neutral and words else "answer.title"))
     if neutral:
-        st.caption(t("answer.neutral"))
+        st.caption(t("answer.neutral_words" if words else "answer.neutral"))
     if neutral and not words:
         return
     st.html(_STYLES)
@@ -67,14 +67,16 @@ def _lists(one: Prediction, neutral: bool) -> str:
     return f'<div class="answer-lists">{before}{"" if neutral else after}</div>'
 
 
-def _list(title: str, rows: Iterable[tuple[Word, float, float | None]]) -> str:
+def _list(title: str, rows: Sequence[tuple[Word, float, float | None]]) -> str:
+    changed = any(points is not None for _, _, points in rows)
     lines = "".join(
         f'<tr><td><bdi>{escape(visible(word.text, WORD_WIDTH))}</bdi></td><td class="bar">'
         f'<span style="width:{share:.2%}"></span></td><td class="number">{share:.1%}</td>'
-        f'<td class="number">{"" if points is None else escape(t("answer.points", change=points))}</td></tr>'
+        + ("" if points is None else f'<td class="number">{escape(t("answer.points", change=points))}</td>')
+        + "</tr>"
         for word, share, points in rows
     )
-    names = (t("answer.word"), "", t("answer.probability"), t("answer.change"))
+    names = [t("answer.word"), "", t("answer.probability"), *([t("answer.change")] if changed else [])]
     head = "".join(f"<th>{escape(name)}</th>" for name in names)
     return f"<table><caption>{escape(title)}</caption><tr>{head}</tr>{lines}</table>"
 

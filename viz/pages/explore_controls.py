@@ -10,6 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 from attention_core.pretrained import Model
 from viz.pages import explore_stacks as stacks
 from viz.pages import explore_state as state
+from viz.pages import explore_worked as worked
 from viz.pages.explore_models import source_title
 from viz.pages.explore_sent import offer_earlier_text
 from viz.pages.explore_state import get, key, put
@@ -55,11 +56,12 @@ def text_input(places: Places) -> None:
             placeholder=t("explore.text_placeholder"),
         )
         offer_earlier_text()
+        worked.tell()
         places.mark("text", "tokens")
     with right:
         st.selectbox(
             t("explore.example"),
-            [example.id for example in examples()],
+            [*(example.id for example in examples()), *worked.options()],
             index=None,
             key=key("example"),
             format_func=_example_title,
@@ -191,6 +193,8 @@ def _reset(group: str) -> None:
 
 
 def _example_title(example_id: str) -> str:
+    if worked.is_worked(example_id):
+        return worked.title(example_id)
     example = _example(example_id)
     here = [*filter(model_is_here, model_names()), SCRATCH]
     readers = [source for source in here if source not in example.unread_by]
@@ -206,6 +210,9 @@ def _example(example_id: str) -> Example:
 def _use_example() -> None:
     chosen = st.session_state.get(key("example"))
     if chosen is None:
+        return
+    if worked.is_worked(chosen):
+        worked.use(chosen)
         return
     example = _example(chosen)
     put("text", example.text)

@@ -15,6 +15,7 @@ from viz.services import head_map as service
 from viz.services.answers import mask_word
 from viz.services.attention import ModelRequest, Request, revision
 from viz.services.head_map import MapJob, MapRequest, MapResult
+from viz.services.models import loaded_model
 from viz.services.views import CallView
 from viz.text import t
 from viz.text.markdown import literal
@@ -32,6 +33,9 @@ def draw(request: Request, made: Run, shown: CallView) -> None:
         return
     if any(call.kind == "cross" for call in made.calls):
         st.info(t("head_map.one_stack"))
+        return
+    if not loaded_model(request.model).switchable:
+        st.info(t("head_map.recorded"))
         return
     st.caption(t("head_map.intro"))
     switches = replace(request.switches, heads_off=frozenset())

@@ -43,6 +43,7 @@ from viz.text import (
     lesson_scaling,
     lesson_steps,
     mask_lab,
+    worked,
 )
 from viz.text.catalog import merged
 
@@ -58,6 +59,7 @@ _PAGES = (
     explore_flow,
     explore_head,
     explore_head_map,
+    worked,
     explore_messages,
     explore_overview,
     explore_stacks,

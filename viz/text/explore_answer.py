@@ -7,6 +7,10 @@ TEXTS: dict[str, tuple[str, str]] = {
         "Nothing: every switch is as in the model. Change one and the answer is compared here.",
         "没有变化：所有开关与模型一致。改变任一开关，这里会比较答案。",
     ),
+    "answer.neutral_words": (
+        "Every switch is as in the model. Change one and the answer is compared here.",
+        "所有开关与模型一致。改变任一开关，这里会比较答案。",
+    ),
     # Words
     "answer.next": ("Next token behind the text", "文本之后的下一个词元"),
     "answer.masked": ("At the mask token, position {place}", "掩码词元处，位置 {place}"),

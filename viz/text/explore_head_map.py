@@ -16,6 +16,10 @@ TEXTS: dict[str, tuple[str, str]] = {
         "A head map is made for models of one stack; this one has two. Switch heads off in the sidebar instead.",
         "头图谱只适用于单栈模型，而当前模型有两个栈。请改用侧栏关闭头。",
     ),
+    "head_map.recorded": (
+        "The attention of this model is recorded, not replaced, so that no head of it can be switched off.",
+        "该模型的注意力只能被记录而不能被替换，因此无法关闭它的头。",
+    ),
     "head_map.measure": ("Effect on", "作用于"),
     "head_map.measure_help": (
         "What is compared before and after a head is switched off.",
