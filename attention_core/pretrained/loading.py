@@ -17,10 +17,11 @@ from attention_core.pretrained.errors import LoadError, first_line
 from attention_core.pretrained.heads import AUTO_CLASSES, Head, Task, body_of, task_of
 from attention_core.pretrained.progress import Progress, counting_weights, ignore
 from attention_core.pretrained.recorded import UnreadableError
-from attention_core.pretrained.running import BusyError, Model, Traits
+from attention_core.pretrained.running import BusyError, Model
 from attention_core.pretrained.sources import Origin, resolve
 from attention_core.pretrained.stacks import Targets, TwoStacks
 from attention_core.pretrained.tokens import TextReader
+from attention_core.pretrained.traits import Traits
 
 T = TypeVar("T")
 

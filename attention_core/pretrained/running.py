@@ -6,7 +6,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 import torch
@@ -20,6 +20,7 @@ from attention_core.pretrained.recorded import recorded_pass, refusal
 from attention_core.pretrained.stacks import Targets
 from attention_core.pretrained.switches import Switches
 from attention_core.pretrained.tokens import Batch, PaddingSide, TextReader
+from attention_core.pretrained.traits import Traits
 from attention_core.runs import Agreement, Answer, Call, Note, Run
 
 _WAIT_SECONDS = 120.0
@@ -29,25 +30,6 @@ _forwards = threading.BoundedSemaphore(os.cpu_count() or 1)
 
 class BusyError(RuntimeError):
     """Every processor has been computing for other callers all the while."""
-
-
-@dataclass(frozen=True)
-class Traits:
-    """What a model takes and gives.
-
-    Attributes:
-        takes_positions: its forward pass accepts ``position_ids``.
-        first_position: number of the first position.
-        pooled: it answers with the mean of its last states, at unit length.
-        limit: most tokens it can read; None where there is no limit.
-        vocabulary: number of token ids that it has a vector for.
-    """
-
-    takes_positions: bool
-    first_position: int
-    pooled: bool
-    limit: int | None
-    vocabulary: int
 
 
 class Model:
