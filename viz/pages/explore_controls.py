@@ -221,4 +221,4 @@ def _use_example() -> None:
     source = get("source")
     if source in example.unread_by:
         put("source", model_names()[0] if SCRATCH in example.unread_by else SCRATCH)
-        st.toast(t("explore.example_switched", model=source_title(str(source))))
+        st.toast(t("explore.example_switched", model=source_title(str(source)), now=source_title(str(get("source")))))

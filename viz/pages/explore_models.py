@@ -9,6 +9,7 @@ from viz.pages.explore_state import PREFIX, get, key, put, put_next
 from viz.services.attention import SCRATCH
 from viz.services.model_jobs import Job, model_jobs
 from viz.services.models import (
+    about_model,
     could_be_model,
     download_megabytes,
     error_code,
@@ -109,6 +110,7 @@ def _offer(name: str, error: Exception | None = None) -> None:
         st.info(t("explore.model_missing", name=shown))
     else:
         st.error(t("explore.model_failed", name=shown, reason=model_reason(error, name)))
+    _about(name)
     megabytes = download_megabytes(name)
     if error is not None and error_code(error) in _NO_DOWNLOAD_HELPS:
         label = t("explore.model_again", name=shown)
@@ -117,6 +119,16 @@ def _offer(name: str, error: Exception | None = None) -> None:
     else:
         label = t("explore.model_fetch", name=shown, megabytes=megabytes)
     st.button(label, key=key("fetch"), on_click=_bring, args=(name,))
+
+
+def _about(name: str) -> None:
+    about = about_model(name)
+    if about is None:
+        return
+    origin = t(f"explore.origin_{about.origin}", place=literal(about.place))
+    family = t(f"explore.family_{about.family}")
+    numbers = {"layers": about.layers, "heads": about.heads, "millions": about.millions, "licence": about.licence}
+    st.caption(t("explore.model_about", family=family, origin=origin, **numbers))
 
 
 def _bring(name: str) -> None:

@@ -1,5 +1,7 @@
 """Models for the pages: which there are, is it here, load it once."""
 
+from dataclasses import dataclass
+
 from attention_core.pretrained import (
     CATALOG,
     BusyError,
@@ -53,6 +55,29 @@ def download_megabytes(name: str) -> float | None:
     if entry is None:
         return None
     return (entry.size_bytes if entry.source is None else entry.source.wheel_bytes) / MEGABYTE
+
+
+@dataclass(frozen=True)
+class About:
+    """A line of the catalog for a reader: ``origin`` is "package" or "hub", ``place`` its name there."""
+
+    family: str
+    layers: int
+    heads: int
+    millions: float
+    licence: str
+    origin: str
+    place: str
+
+
+def about_model(name: str) -> About | None:
+    """What the catalog says of a model; None where it is not in it."""
+    entry = find_entry(name)
+    if entry is None:
+        return None
+    origin = "hub" if entry.source is None else "package"
+    place = str(entry.hub_id) if entry.source is None else f"{entry.source.package} {entry.source.version}"
+    return About(entry.family, entry.layers, entry.heads, entry.parameters / 1e6, entry.licence, origin, place)
 
 
 def error_code(error: Exception) -> str:

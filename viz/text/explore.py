@@ -17,8 +17,8 @@ TEXTS: dict[str, tuple[str, str]] = {
     ),
     "explore.example_option": ("{title} ({sources})", "{title}（{sources}）"),
     "explore.example_switched": (
-        "{model} cannot read this example, so the source is now the from-scratch core.",
-        "{model} 读不懂这个示例，来源已切换为从零实现的核心。",
+        "{model} cannot read this example, so the source is now: {now}.",
+        "{model} 读不懂这个示例，来源已切换为：{now}。",
     ),
     "example.pronoun": ("What does “it” refer to?", "“it” 指的是谁？"),
     "example.bank": ("Two meanings of “bank”", "“bank” 的两种意思"),
@@ -38,7 +38,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     "explore.source_scratch": ("From-scratch core", "从零实现的核心"),
     "explore.source_scratch_short": ("from scratch", "从零实现"),
     "explore.source_all": ("all sources", "所有来源"),
-    "explore.source_missing": ("{name} (not on this machine)", "{name}（本机没有）"),
+    "explore.source_missing": ("{name} (not here)", "{name}（本机没有）"),
     "explore.another": ("Another model", "其他模型"),
     "explore.another_help": (
         "An id on the Hugging Face hub (owner/name), or a folder of this machine with config.json, tokenizer.json and "
@@ -201,11 +201,12 @@ TEXTS: dict[str, tuple[str, str]] = {
     "explore.reset": ("Reset switches", "重置开关"),
     # What was run
     "explore.run_model": (
-        "{source} · layer {layer} of 0–{last} · {heads} heads · {tokens} tokens · {device}, float32",
+        "{source} · layer {layer} of 0–{last} · {heads} {heads:head|heads} · {tokens} {tokens:token|tokens} · {device}, float32",
         "{source} · 第 {layer} 层（0–{last}）· {heads} 个头 · {tokens} 个词元 · {device}，float32",
     ),
     "explore.run_scratch": (
-        "From-scratch core · {heads} heads · d_model {d_model}, d_k {d_k}, d_v {d_v} · {tokens} tokens · seed {seed}, {dtype}",
+        "From-scratch core · {heads} {heads:head|heads} · d_model {d_model}, d_k {d_k}, d_v {d_v} · "
+        "{tokens} {tokens:token|tokens} · seed {seed}, {dtype}",
         "从零实现的核心 · {heads} 个头 · d_model {d_model}，d_k {d_k}，d_v {d_v} · {tokens} 个词元 · 种子 {seed}，{dtype}",
     ),
     "explore.random_weights": (
@@ -228,12 +229,6 @@ TEXTS: dict[str, tuple[str, str]] = {
         "{weights} in weights (limit {weights_limit:.0e}), {output} in outputs (limit {output_limit:.0e})",
         "开关全部复位时，本计算与模型自带的 eager 注意力{verdict}：权重最大差异 {weights}（上限 {weights_limit:.0e}），"
         "输出最大差异 {output}（上限 {output_limit:.0e}）",
-    ),
-    "explore.not_compared_name": ("Agreement: not compared", "一致性：未比较"),
-    "explore.not_compared": (
-        "at this length the model's own attention would lay out {size:.0f} MB of maps at once, and the limit is {most} MB; "
-        "shorten the text to have it compared.",
-        "在此长度下，模型自身的注意力需同时展开 {size:.0f} MB 的权重图，上限为 {most} MB；缩短文本即可比较。",
     ),
     "explore.not_compared_name": ("Agreement: not compared", "一致性：未比较"),
     "explore.not_compared": (
@@ -265,7 +260,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     "verdict.row_sums_passed": ("all 1 within {tolerance:.0e}", "均为 1，误差不超过 {tolerance:.0e}"),
     "verdict.row_sums_failed": ("{count} off, up to {largest:.2e}", "{count} 行偏离，最多 {largest:.2e}"),
     "verdict.finite_passed": ("no NaN, no inf", "没有 NaN 或 inf"),
-    "verdict.finite_failed": ("{count} cells NaN or inf", "{count} 处为 NaN 或 inf"),
+    "verdict.finite_failed": ("{count} {count:cell|cells} NaN or inf", "{count} 处为 NaN 或 inf"),
     "verdict.non_negative_passed": ("all weights ≥ 0", "所有权重 ≥ 0"),
     "verdict.non_negative_failed": ("{count} negative, down to -{largest:.2e}", "{count} 处为负，最低 -{largest:.2e}"),
     "verdict.forbidden_weight_passed": (
@@ -273,7 +268,7 @@ TEXTS: dict[str, tuple[str, str]] = {
         "{forbidden_cells:.0f} 个禁止位置均为 0",
     ),
     "verdict.forbidden_weight_failed": (
-        "{count} cells leak in {rows:.0f} rows, up to {largest:.3g}",
+        "{count} {count:cell leaks|cells leak} in {rows:.0f} {rows:row|rows}, up to {largest:.3g}",
         "{rows:.0f} 行共 {count} 处泄漏，最大 {largest:.3g}",
     ),
     "verdict.empty_rows_passed": ("none", "无"),
@@ -281,7 +276,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     "verdict.empty_rows_failed": ("{real:.0f} of real tokens", "{real:.0f} 行属于真实词元"),
     "verdict.padded_columns_passed": ("weight 0", "权重为 0"),
     "verdict.padded_columns_failed": (
-        "{count} cells carry weight, up to {largest:.3g}",
+        "{count} {count:cell carries|cells carry} weight, up to {largest:.3g}",
         "{count} 处带有权重，最大 {largest:.3g}",
     ),
     "verdict.not_possible": ("not checked", "未检查"),
@@ -295,7 +290,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     # Figures
     "explore.grid": ("All heads", "所有头"),
     "explore.grid_alt": (
-        "Heatmaps of attention weights of {heads} heads; rows are queries, columns are keys. The table below names the top keys.",
+        "Heatmaps of attention weights of {heads} {heads:head|heads}; rows are queries, columns are keys. The table below names the top keys.",
         "{heads} 个头的注意力权重热图；行为查询，列为键。下方表格列出权重最高的键。",
     ),
     "explore.head": ("Head", "头"),

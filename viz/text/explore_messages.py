@@ -7,7 +7,7 @@ A refusal is the rule, then what came, then the remedy. ``refused.<control>`` ma
 TEXTS: dict[str, tuple[str, str]] = {
     # Notes
     "note.truncated": (
-        "The text has {total} tokens; the first {kept} are shown, because the limit is {limit}. Shorten the text to see the rest.",
+        "The text has {total} {total:token|tokens}; the first {kept} are shown, because the limit is {limit}. Shorten the text to see the rest.",
         "文本共有 {total} 个词元；上限为 {limit}，因此只显示前 {kept} 个。缩短文本即可看到其余部分。",
     ),
     "note.unknown_tokens": (
@@ -53,7 +53,7 @@ TEXTS: dict[str, tuple[str, str]] = {
         "旋转位置编码成对旋转各维，因此 d_k 必须为偶数：现在 d_k 为 {d_k}。请选择更大的 d_k 或其他位置编码。",
     ),
     "refused.mask.rows": (
-        "A mask from the mask lab needs a text as long as itself: the mask is {size} × {size} and the text has {tokens} tokens. "
+        "A mask from the mask lab needs a text as long as itself: the mask is {size} × {size} and the text has {tokens} {tokens:token|tokens}. "
         "Edit the text, or send a mask of that size, or choose another mask.",
         "来自掩码实验室的掩码要求文本与它一样长：掩码为 {size} × {size}，而文本有 {tokens} 个词元。"
         "请修改文本、发送同样大小的掩码，或选择其他掩码。",
@@ -76,6 +76,15 @@ TEXTS: dict[str, tuple[str, str]] = {
         "{name} is not on this machine yet. Until it is, the from-scratch core shows attention with random weights.",
         "本机还没有 {name}。在此之前，由从零实现的核心用随机权重展示注意力。",
     ),
+    "explore.model_about": (
+        "{family}, {layers} layers x {heads} heads, {millions:.0f} million weights, licence {licence}; {origin}",
+        "{family}，{layers} 层 x {heads} 头，{millions:.0f} 百万参数，许可证 {licence}；{origin}",
+    ),
+    "explore.family_encoder": ("encoder", "编码器"),
+    "explore.family_decoder": ("decoder", "解码器"),
+    "explore.family_encoder-decoder": ("encoder-decoder", "编码器–解码器"),
+    "explore.origin_hub": ("from the Hugging Face hub as {place}", "来自 Hugging Face：{place}"),
+    "explore.origin_package": ("from a Python package, {place}, checked by its hash", "来自 Python 软件包 {place}，按哈希校验"),
     "explore.model_fetch": ("Download {name} ({megabytes:.0f} MB)", "下载 {name}（{megabytes:.0f} MB）"),
     "explore.model_fetch_unknown": ("Download {name}", "下载 {name}"),
     "explore.model_again": ("Try {name} again", "重试 {name}"),
