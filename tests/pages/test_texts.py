@@ -292,3 +292,14 @@ def test_errors_of_t():
 def test_faulty_tables_are_refused(tables, message):
     with pytest.raises(ValueError, match=message):
         merged(tables)
+
+
+def test_one_of_a_thing_is_said_in_the_singular():
+    use_language("en")
+    try:
+        said = t("explore.run_model", source="m", layer=0, last=5, heads=1, tokens=1, device="CPU")
+        assert "1 head · 1 token ·" in said
+        said = t("explore.run_model", source="m", layer=0, last=5, heads=12, tokens=0, device="CPU")
+        assert "12 heads · 0 tokens ·" in said
+    finally:
+        use_language(None)

@@ -45,14 +45,13 @@ from viz.text import (
     mask_lab,
     worked,
 )
-from viz.text.catalog import merged
+from viz.text.catalog import filled, merged
 
 LANGUAGES: Mapping[str, str] = MappingProxyType({"en": "English", "zh": "简体中文"})
 DEFAULT_LANGUAGE = "en"
 
 _PAGES = (
-    bug_zoo,
-    debug,
+    frame,
     explore,
     explore_answer,
     explore_compare,
@@ -63,26 +62,27 @@ _PAGES = (
     explore_messages,
     explore_overview,
     explore_stacks,
-    explore_switches,
     explore_take_away,
     explore_text,
+    explore_switches,
     explore_views,
-    faults,
     figures,
+    mask_lab,
+    bug_zoo,
+    faults,
+    debug,
     finding_sentences,
     findings,
-    frame,
     leaks,
     learn,
     lesson_cross,
     lesson_heads,
-    lesson_lookup,
-    lesson_masks,
     lesson_order,
     lesson_paths,
+    lesson_lookup,
+    lesson_masks,
     lesson_scaling,
     lesson_steps,
-    mask_lab,
 )
 TEXTS: Mapping[str, tuple[str, str]] = MappingProxyType(merged({page.__name__: page.TEXTS for page in _PAGES}))
 
@@ -96,12 +96,13 @@ def t(key: str, /, **values: object) -> str:
 
     Args:
         key: a key of TEXTS.
-        **values: one for each ``{placeholder}`` of the text; format specifications are allowed in the text.
+        **values: one for each ``{placeholder}`` of the text; format specifications are allowed in the text, and
+            ``{tokens:token|tokens}`` is the first word for 1, the second for any other number.
 
     Raises:
         KeyError: if there is no such key, or a placeholder got no value.
     """
-    return template(key).format(**values)
+    return filled(template(key), values)
 
 
 def template(key: str, /) -> str:

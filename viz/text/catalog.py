@@ -29,6 +29,29 @@ def merged(pages: Mapping[str, Mapping[str, tuple[str, str]]]) -> dict[str, tupl
     return table
 
 
+def filled(text: str, values: Mapping[str, object]) -> str:
+    """The text with its placeholders filled in.
+
+    >>> filled("{n} {n:token|tokens}", {"n": 1}), filled("{n:,} {n:token|tokens}", {"n": 2000})
+    ('1 token', '2,000 tokens')
+
+    Raises:
+        KeyError: if a placeholder got no value.
+    """
+    return _FORMATTER.vformat(text, (), values)
+
+
+class _Plurals(Formatter):
+    def format_field(self, value: object, format_spec: str) -> str:
+        if "|" in format_spec:
+            one, many = format_spec.split("|")
+            return one if value == 1 else many
+        return super().format_field(value, format_spec)
+
+
+_FORMATTER = _Plurals()
+
+
 def placeholders(text: str) -> set[str]:
     """Names in braces.
 

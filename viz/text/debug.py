@@ -136,7 +136,7 @@ TEXTS: dict[str, tuple[str, str]] = {
         "Each softmax(QKᵀ·s + M)V that the file holds, in the order in which they ran.",
         "文件中的每一次 softmax(QKᵀ·s + M)V，按运行顺序排列。",
     ),
-    "debug.calls": ("All {count} calls beside each other", "并列显示全部 {count} 次调用"),
+    "debug.calls": ("All {count} {count:call|calls} beside each other", "并列显示全部 {count} 次调用"),
     "debug.calls_help": (
         "The mask M that each softmax(QKᵀ·s + M) applied, and what is wrong with it; a window on the wrong layers shows here.",
         "每次 softmax(QKᵀ·s + M) 实际使用的掩码 M 及其问题；窗口用错层时在此可见。",
@@ -196,7 +196,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     "debug.severity_warning": ("warning", "警告"),
     "debug.severity_info": ("worth knowing", "提示"),
     "debug.fix": ("Fix:", "修复："),
-    "debug.show": ("Show the first of {count} cells", "显示第一处（共 {count} 处）"),
+    "debug.show": ("Show the first of {count} {count:cell|cells}", "显示第一处（共 {count} 处）"),
     "debug.show_next": ("At cell {at} of 0–{last}: show the next", "位于 0–{last} 中的第 {at} 处：显示下一处"),
     "debug.show_help": (
         "Turns the map to that sample and head and frames the cell, or the whole row where a row is meant.",

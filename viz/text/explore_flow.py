@@ -74,7 +74,7 @@ TEXTS: dict[str, tuple[str, str]] = {
         "rollout 有一行之和不为 1：偏差 {error}，舍入允许 {tolerance}。",
     ),
     "flow.empty": (
-        "{count} rows hold nothing: they may read no key, and no residual stream is counted.",
+        "{count} {count:row holds|rows hold} nothing: {count:it|they} may read no key, and no residual stream is counted.",
         "{count} 行为空：它们不能读取任何键，且未计入残差流。",
     ),
     "flow.origins": ("Where does a token come from?", "一个词元来自哪里？"),

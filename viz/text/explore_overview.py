@@ -65,7 +65,7 @@ TEXTS: dict[str, tuple[str, str]] = {
         "有效键数 {keys:.1f}，最大权重 {top:.2f}",
     ),
     "overview.hover_number": ("{name}: {value:.3g}", "{name}：{value:.3g}"),
-    "overview.hover_leaks": ("leaks: {count} cells", "泄漏：{count} 处"),
+    "overview.hover_leaks": ("leaks: {count} {count:cell|cells}", "泄漏：{count} 处"),
     "overview.hover_broken": ("some weights are not numbers", "部分权重不是数"),
     "overview.hover_off": ("off: its output is 0", "已关闭：输出为 0"),
     "overview.chosen": ("Layer {layer}, head {head}", "第 {layer} 层，头 {head}"),

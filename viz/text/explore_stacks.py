@@ -19,7 +19,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     "stacks.cross": ("cross {layer}", "交叉 {layer}"),
     "stacks.head": ("{call}, head {head}", "{call}，头 {head}"),
     "stacks.run": (
-        "{source} · {call} of 0–{last} · {heads} heads · {rows} × {columns} tokens · {device}, float32",
+        "{source} · {call} of 0–{last} · {heads} {heads:head|heads} · {rows} × {columns} tokens · {device}, float32",
         "{source} · {call}（0–{last}）· {heads} 个头 · {rows} × {columns} 个词元 · {device}，float32",
     ),
     "stacks.recorded": (

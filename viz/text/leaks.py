@@ -94,7 +94,7 @@ TEXTS: dict[str, tuple[str, str]] = {
         "input {input} moved outputs {outputs} (by up to {largest:.2g})",
         "输入 {input} 使输出 {outputs} 变化（最大 {largest:.2g}）",
     ),
-    "leak.more": ("and {count} more inputs likewise", "另有 {count} 个输入也是如此"),
+    "leak.more": ("and {count} more {count:input|inputs} likewise", "另有 {count} 个输入也是如此"),
     "leak.and": ("; ", "；"),
     "leak.finding": ("{title} ({cells} cells): {moved}.", "{title}（{cells} 个单元格）：{moved}。"),
     "leak.finding_alone": ("{title}.", "{title}。"),
