@@ -29,7 +29,7 @@ from viz.services.attention import MOST_COMPARED, ModelRequest, Request, compare
 from viz.services.views import CallView, Statistics
 from viz.text import DEFAULT_LANGUAGE, language, t, template
 
-_SIGNS = {"passed": "✓", "failed": "✕", "info": "i", "not possible": "–"}
+_SIGNS = {"passed": "✓", "failed": "✕", "info": "i", "not possible": "–", "not-possible": "–"}
 
 
 def what_was_run(request: Request, made: Run, shown: CallView) -> None:
@@ -48,7 +48,7 @@ def what_was_run(request: Request, made: Run, shown: CallView) -> None:
         size = compared_megabytes(request)
         if size > MOST_COMPARED:
             text = t("explore.not_compared", size=size, most=MOST_COMPARED)
-            st.html(f'<div class="run">{_chip("not possible", t("explore.not_compared_name"), text)}</div>')
+            st.html(f'<div class="run">{_chip("not-possible", t("explore.not_compared_name"), text)}</div>')
     if made.agreement is not None:
         other = "explore.agreement_model" if isinstance(request, ModelRequest) else "explore.agreement_scratch"
         _agreement(made.agreement, other)
