@@ -232,6 +232,8 @@ def test_lines_of_several_heads(view):
         # the leak of 1e-7 is drawn whatever the threshold
         assert int(note.get_attribute("data-drawn")) == (expected[:2] >= 0.5).sum() + 1
         assert note.get_attribute("data-leaks") == "1" and "leak" in note.inner_text()
+        token(visitor, 0, 2).hover()
+        assert expected[0, 2, 6] < 0.5 and page.locator("canvas.above").evaluate(PAINTED)[6] > 0
         token(visitor, 1, 6).hover()
         assert {place.split(":")[0] for place in striped(visitor)} == {"0"}
         assert "leaking" in token(visitor, 0, 2).get_attribute("class")

@@ -1,5 +1,7 @@
 """Tokens as pieces of their text, and the maps behind the text view and the lines."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -121,6 +123,23 @@ def test_a_leak_onto_padding_stays_a_leak_whatever_is_put_together(kind, words):
     real = [not flag for flag in padded]
     leaks = ~found.intended[0] & (found.weights[0] > 0)
     assert leaks[np.ix_(real, padded)].all() and not leaks[np.ix_(real, real)].any()
+
+
+def test_one_leaking_head_or_piece_makes_the_whole_cell_a_leak():
+    request, made, shown = scratch("ab cd", tokens="characters")
+    intended = np.ones((3, 5, 5), bool)
+    intended[2, 0, 4] = False  # in one head only, and in one of the four cells between "ab" and "cd"
+    leaking = replace(shown, intended=intended)
+
+    def meant(kind: str, words: bool, head: int = 2) -> list[tuple[int, int]]:
+        found = text_map(request, made, leaking, kind=kind, head=head, words=words, start=0)
+        return [(int(i), int(j)) for i, j in np.argwhere(~found.intended[0])]
+
+    assert meant("head", False) == meant("mean", False) == [(0, 4)]
+    assert meant("head", True) == meant("mean", True) == [(0, 2)]  # words: ab, the space, cd
+    assert meant("head", False, head=1) == meant("head", True, head=1) == []
+    leaking = replace(shown, intended=intended, weights=np.where(intended, shown.weights, 0))
+    assert meant("mean", False) == meant("head", True) == []  # nothing went there, and others may
 
 
 def test_a_mask_shows_in_what_is_put_together():
