@@ -24,7 +24,11 @@ READ_LINES = """root => Array.from(root.querySelectorAll('.token[data-weights]')
 # Opacity at the right end of each key's line, from a canvas of 7 keys.
 PAINTED = """canvas => {
   const step = canvas.height / 7, at = canvas.width - 3;
-  const column = canvas.getContext('2d').getImageData(at, 0, 1, canvas.height).data;
+  const copy = document.createElement('canvas');
+  [copy.width, copy.height] = [canvas.width, canvas.height];
+  const pen = copy.getContext('2d', {willReadFrequently: true});
+  pen.drawImage(canvas, 0, 0);
+  const column = pen.getImageData(at, 0, 1, canvas.height).data;
   const alpha = row => column[4 * row + 3] / 255;
   const near = row => Math.max(...[-2, -1, 0, 1, 2].map(d => alpha(Math.round(row) + d)));
   return Array.from({length: 7}, (_, j) => near((j + 0.5) * step));
