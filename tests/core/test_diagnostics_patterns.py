@@ -192,7 +192,7 @@ def test_cross_attention_knows_columns_but_no_positions():
     found = head_patterns(weights, pattern_cells([ROLES], query_roles=[queries], allowed=NOT_PADDING))
     assert_close(found.scores["punctuation"], weights[..., 4].mean(-1))
     assert_close(found.scores["first"], weights[..., 0].mean(-1))
-    assert_close(found.scores["separator"], weights[..., 7].mean(-1))  # no query stands at a key, at the last ones neither
+    assert_close(found.scores["separator"], weights[..., 7].mean(-1))  # for every query, the nearest too
     for name in ("previous", "next", "self", "same-word", "induction", "local"):
         assert found.scores[name].isnan().all()
 
