@@ -152,6 +152,7 @@ def test_another_model_reads_the_same_text():
 
 def test_masks_from_scratch_against_none():
     app = visit(**SCRATCH, view="compare", text="a b c d", mask="causal")
+    assert "Mask: None" in html(app) and "Mask: Causal" in html(app)
     difference = drawn(app)["difference"]
     assert (difference[np.triu_indices(4, 1)] < 0).all()
     assert (difference[:3][np.tril_indices(3)] > 0).all() and not difference[3].any()  # the last may see all anyway

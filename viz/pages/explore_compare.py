@@ -18,7 +18,7 @@ from viz.pages.explore_kept import forget, keep, unpacked
 from viz.pages.explore_numbers import inside, number, styles
 from viz.pages.explore_sections import differences, figure_words, labels_of, words_of_maps
 from viz.pages.explore_state import SETTINGS, get, key, put
-from viz.services.attention import SCRATCH, ModelRequest, Request, revision
+from viz.services.attention import SCRATCH, ModelRequest, Request, ScratchRequest, revision
 from viz.services.explore_compare import (
     NUMBERS,
     Change,
@@ -148,6 +148,11 @@ def _title(one: Side) -> str:
     parts = [source, t("explore.call_head", layer=one.call.layer, head=one.head)]
     if isinstance(one.request, ModelRequest) and not one.request.switches.neutral:
         parts.append(differences(one.request.switches))
+    if isinstance(one.request, ScratchRequest):
+        config = one.request.config
+        usual = t("explore.scaling_off") if config.scale == "off" else number(config.factor, 3)
+        window = "causal+window" if config.mask.kind == "window" and config.mask.causal else config.mask.kind
+        parts += [f"{t('explore.scaling')}: {usual}", f"{t('explore.mask')}: {t(f'mask.{window}')}"]
     text = one.request.texts[0] if isinstance(one.request, ModelRequest) else one.request.text
     return " · ".join([*parts, t("compare.quoted", text=hover_text(text, 80))])
 
