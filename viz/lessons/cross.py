@@ -114,6 +114,6 @@ LESSON = Lesson(
     questions=(Question("shape", _ask_shape), Question("reordered", _ask_reordered), Question("blunt", _ask_blunt)),
     leads_to=Destination(
         "mask_lab",
-        {"q_len": "3", "k_len": "5", "place": "start", "parts": "padding", "lengths": "4", "convention": "sdpa"},
+        {"q_len": "3", "k_len": "5", "parts": "padding", "lengths": "4", "convention": "sdpa"},
     ),
 )  # fmt: skip
