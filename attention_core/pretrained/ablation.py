@@ -13,7 +13,13 @@ def heads_off_in(switches: Switches, call_name: str, heads: int) -> Tensor | Non
 
 
 def without_heads(
-    output: Tensor, off: Tensor | None, *, ablation: Ablation, real: Tensor | None, looks_back: bool
+    output: Tensor,
+    off: Tensor | None,
+    *,
+    ablation: Ablation,
+    real: Tensor | None,
+    looks_back: bool,
+    before: tuple[Tensor, int] | None = None,
 ) -> Tensor:
     """The output of a call with some heads replaced.
 
@@ -23,6 +29,7 @@ def without_heads(
         ablation: "zero", or "mean" over the real queries of the sample.
         real: (batch, q_len) bool, False = padding, which no mean counts; None: every query is real.
         looks_back: the mean at a query is over the queries up to it.
+        before: what earlier passes over the same text put out, see ``mean_output``.
 
     Returns:
         (batch, heads, q_len, d_v); the very same tensor where no head is off.
@@ -32,16 +39,19 @@ def without_heads(
     off = off.to(output.device)[:, :, None, None]
     if ablation == "zero":
         return output.masked_fill(off, 0.0)
-    return torch.where(off, mean_output(output, real=real, looks_back=looks_back), output)
+    return torch.where(off, mean_output(output, real=real, looks_back=looks_back, before=before), output)
 
 
-def mean_output(output: Tensor, *, real: Tensor | None, looks_back: bool) -> Tensor:
+def mean_output(
+    output: Tensor, *, real: Tensor | None, looks_back: bool, before: tuple[Tensor, int] | None = None
+) -> Tensor:
     """Mean of each head's output over real queries.
 
     Args:
         output: (batch, heads, q_len, d_v).
         real: (batch, q_len) bool, False = padding; None: every query is real.
         looks_back: up to each query, so that a mean knows nothing of the future; False: over all.
+        before: sum (batch, heads, 1, d_v) float64 and number of the outputs of earlier queries, which count too.
 
     Returns:
         (batch, heads, q_len, d_v) with ``looks_back``, else (batch, heads, 1, d_v); summed in float64, in the dtype of
@@ -54,4 +64,6 @@ def mean_output(output: Tensor, *, real: Tensor | None, looks_back: bool) -> Ten
         total, number = kept.cumsum(dim=2), counted.cumsum(dim=2)
     else:
         total, number = kept.sum(dim=2, keepdim=True), counted.sum(dim=2, keepdim=True)
+    if before is not None:
+        total, number = total + before[0], number + before[1]
     return (total / number.clamp(min=1)).to(output.dtype)

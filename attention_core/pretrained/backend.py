@@ -54,6 +54,9 @@ class Recording:
         variants: call name -> (batch, heads) bool, True = off in this row of the batch alone, beside the heads that the
             switches turn off in every row.
         keep: False records no inputs, for passes of which only the output counts.
+        expected: the calls that the pass makes, in order, where that is known; empty: each is named by what it is.
+        earlier: call name -> sum (batch, heads, 1, d_v) float64 and number of the outputs of earlier passes over the
+            same text, which the mean counts too, and to which this pass adds its own; None where a pass stands alone.
         calls: in the order they ran.
         inputs: call name -> what it computed from.
         heads: call name -> number of query heads.
@@ -65,6 +68,8 @@ class Recording:
     real: Tensor | None = None
     variants: Mapping[str, Tensor] = field(default_factory=dict)
     keep: bool = True
+    expected: tuple[Call, ...] = ()
+    earlier: dict[str, tuple[Tensor, int]] | None = None
     calls: list[Call] = field(default_factory=list)
     inputs: dict[str, CallInputs] = field(default_factory=dict)
     heads: dict[str, int] = field(default_factory=dict)
@@ -198,9 +203,19 @@ def attention(
         off = variants if off is None else variants | off
     output = without_heads(
         trace.output, off, ablation=record.switches.ablation, real=_real_queries(record, call, q_len),
-        looks_back=call.kind == "decoder",
+        looks_back=call.kind == "decoder", before=_told(record, call, trace.output),
     )  # fmt: skip
     return output.transpose(1, 2).contiguous(), _weights(trace.weights)
+
+
+def _told(record: Recording, call: Call, output: Tensor) -> tuple[Tensor, int] | None:
+    """What earlier passes put out in this call; this pass is added to it."""
+    if record.earlier is None:
+        return None
+    before = record.earlier.get(call.name)
+    total, number = output.detach().double().sum(dim=2, keepdim=True), output.shape[2]
+    record.earlier[call.name] = (total, number) if before is None else (before[0] + total, before[1] + number)
+    return before
 
 
 def _weights(weights: Tensor | None) -> Tensor:
@@ -236,6 +251,10 @@ def _pre_scale(module: nn.Module, scale: float) -> float | None:
 
 def _next_call(record: Recording, module: nn.Module, allowed: Tensor | None, k_len: int) -> Call:
     stage = record._stage
+    if record.expected:
+        if len(record.calls) >= len(record.expected):
+            raise RuntimeError(f"a pass must make {len(record.expected)} attention calls: got one more")
+        return record.expected[len(record.calls)]
     if stage is None:
         kind: CallKind = "decoder" if _looks_back_only(module, allowed) else "encoder"
     elif stage.source:

@@ -18,6 +18,7 @@ from attention_core.pretrained.heads import AUTO_CLASSES, Head, Task, body_of, t
 from attention_core.pretrained.progress import Progress, counting_weights, ignore
 from attention_core.pretrained.recorded import UnreadableError
 from attention_core.pretrained.running import BusyError, Model
+from attention_core.pretrained.samples import Render
 from attention_core.pretrained.sources import Origin, resolve
 from attention_core.pretrained.stacks import Targets, TwoStacks
 from attention_core.pretrained.tokens import TextReader
@@ -269,13 +270,22 @@ def _load_reader(source: str, name: str, config: Any) -> TextReader:
     )  # "no limit" is a huge number there
     return TextReader(
         backend, special_ids=special, unknown_id=tokenizer.unk_token_id, pad_id=pad, limit=limit,
-        mask_id=tokenizer.mask_token_id,
+        mask_id=tokenizer.mask_token_id, render=_chat_template(tokenizer),
     )  # fmt: skip
+
+
+def _chat_template(tokenizer: Any) -> Render | None:
+    """The tokenizer's chat template, up to where the assistant speaks; None where it has none."""
+    known = tokenizer.chat_template
+    if not known or (isinstance(known, dict) and "default" not in known):
+        return None
+    return lambda messages: tokenizer.apply_chat_template(list(messages), tokenize=False, add_generation_prompt=True)
 
 
 def _traits(module: Any, reader: TextReader, source: str, entry: CatalogEntry | None) -> Traits:
     config: Any = module.config
-    takes_positions = "position_ids" in inspect.signature(module.forward).parameters
+    taken = inspect.signature(module.forward).parameters
+    takes_positions = "position_ids" in taken
     first_position = 0
     for part in module.modules():  # a family whose positions begin behind the number of the filler
         filler = getattr(part, "padding_idx", None)
@@ -291,6 +301,7 @@ def _traits(module: Any, reader: TextReader, source: str, entry: CatalogEntry | 
         pooled=entry is not None and entry.task == "sentence-embedding",
         limit=min(limits, default=None),
         vocabulary=module.get_input_embeddings().weight.shape[0],
+        types=getattr(config, "type_vocab_size", None) or 0 if "token_type_ids" in taken else 0,
     )
 
 

@@ -1,11 +1,9 @@
 """A loaded model: text in, a run out, with what the switches change and how far it is from the model's own maps."""
 
 import copy
-import os
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -15,21 +13,19 @@ from torch import Tensor, nn
 from attention_core.pretrained.agreement import attentions_of, compare
 from attention_core.pretrained.backend import Recording, recording
 from attention_core.pretrained.catalog import CatalogEntry
+from attention_core.pretrained.generation import Generation
 from attention_core.pretrained.heads import Head, Task
+from attention_core.pretrained.processors import BusyError as BusyError
+from attention_core.pretrained.processors import processor
 from attention_core.pretrained.recorded import recorded_pass, refusal
+from attention_core.pretrained.samples import Chat, Pair, Sample
 from attention_core.pretrained.stacks import Targets
 from attention_core.pretrained.switches import Switches
 from attention_core.pretrained.tokens import Batch, PaddingSide, TextReader
 from attention_core.pretrained.traits import Traits
 from attention_core.runs import Agreement, Answer, Call, Note, Run
 
-_WAIT_SECONDS = 120.0
 _REMEMBERED_AGREEMENTS = 64
-_forwards = threading.BoundedSemaphore(os.cpu_count() or 1)
-
-
-class BusyError(RuntimeError):
-    """Every processor has been computing for other callers all the while."""
 
 
 class Model:
@@ -47,6 +43,7 @@ class Model:
         task: what it answers with: "next-token", "fill-mask" or "seq2seq" (these have a ``head``), "embedding", "none".
         limit: most tokens that it can read, added ones included; None where there is no limit.
         mask_id: id of the token that stands for a hidden word; None where the model has none.
+        takes_pairs, takes_chats: its tokenizer has a template for them.
         width: size of its hidden states.
         vocabulary: number of token ids that it has a vector for.
         parameters: number of weights.
@@ -82,6 +79,7 @@ class Model:
         self._agreements_guard = threading.Lock()
         self.limit = traits.limit
         self.mask_id = reader.mask_id
+        self.takes_pairs, self.takes_chats = reader.takes_pairs, reader.takes_chats
         self.vocabulary = traits.vocabulary
         self.parameters = sum(p.numel() for p in self._whole.parameters())
         self.calls: tuple[Call, ...] = ()
@@ -152,7 +150,7 @@ class Model:
             raise ValueError(
                 f"hidden states are (batch, len, {self.width}): got {tuple(hidden.shape)}; hand in rows of Run.output"
             )
-        with _processor():
+        with processor():
             return self._head(hidden)
 
     def written(self, token_id: int) -> str:
@@ -160,7 +158,7 @@ class Model:
         return self._reader.written(token_id)
 
     def read(
-        self, text: str | Sequence[str], *, padding_side: PaddingSide = "right", max_tokens: int | None = None
+        self, text: Sample | Sequence[Sample], *, padding_side: PaddingSide = "right", max_tokens: int | None = None
     ) -> Batch:
         """The tokens that a run on this text would have, without running it."""
         if max_tokens is not None and (
@@ -181,7 +179,7 @@ class Model:
 
     def run(
         self,
-        text: str | Sequence[str],
+        text: Sample | Sequence[Sample],
         *,
         target: str | Sequence[str] | None = None,
         padding_side: PaddingSide = "right",
@@ -200,7 +198,8 @@ class Model:
         other switches are of the same tokens. Targets are always padded on the right.
 
         Args:
-            text: one text or several. An empty one is run with the tokens that the tokenizer adds, as [CLS] and [SEP].
+            text: one text or several, each a string, a ``Pair`` or a ``Chat`` where the tokenizer has a template for
+                it. An empty one is run with the tokens that the tokenizer adds, as [CLS] and [SEP].
             target: one per text, for an encoder-decoder alone.
             padding_side: where shorter texts are filled up.
             switches: what to change in the attention.
@@ -225,8 +224,8 @@ class Model:
         inputs, rows, targets = self._inputs(batch), batch, ()
         if self._targets is not None:
             limits = [n for n in (self.limit, max_tokens) if n is not None]
-            given = None if target is None else _texts(target)
-            with _processor():
+            given = None if target is None else (target,) if isinstance(target, str) else tuple(target)
+            with processor():
                 rows, targets = self._targets.of(batch, given, min(limits, default=None))
             inputs |= {"decoder_input_ids": rows.ids, "decoder_attention_mask": rows.real.long()}
         elif target is not None:
@@ -242,7 +241,7 @@ class Model:
             agreed = self._agreement(key, rows, inputs, neutral)
         return Run(
             source=self.name,
-            texts=texts,
+            texts=batch.texts,
             calls=tuple(record.calls),
             inputs=record.inputs,
             tokens={"self": batch.tokens} if rows is batch else {"self": rows.tokens, "source": batch.tokens},
@@ -276,6 +275,21 @@ class Model:
         network.set_attn_implementation(implementation)
         return network
 
+    def generate(
+        self,
+        text: Sample,
+        *,
+        max_new_tokens: int = 20,
+        switches: Switches = Switches(),  # noqa: B008 - frozen
+        temperature: float = 0.0,
+        generator: torch.Generator | None = None,
+        max_tokens: int | None = None,
+    ) -> Generation:
+        """Writes on from a text, one token per step, each computed when it is asked for; see ``Generation``."""
+        self._check(switches)
+        prompt = self.read(text, max_tokens=max_tokens)
+        return Generation(self, prompt, max_new_tokens, switches, temperature, generator)
+
     def outputs(self, ids: Tensor, real: Tensor | None = None, *, switches: Switches | None = None) -> Tensor:
         """Last hidden states of token ids under our attention; positions are counted over real tokens.
 
@@ -307,6 +321,8 @@ class Model:
         inputs = {"input_ids": batch.ids, "attention_mask": batch.real.long()}
         if self._traits.takes_positions:
             inputs["position_ids"] = batch.positions + self._traits.first_position
+        if batch.types is not None and int(batch.types.max()) < self._traits.types:
+            inputs["token_type_ids"] = batch.types
         return inputs
 
     def _answer(self, output: Tensor, real: Tensor) -> Answer:
@@ -317,7 +333,7 @@ class Model:
         return Answer("embedding", nn.functional.normalize(mean, dim=-1))
 
     def _forward(self, module: Any, inputs: Mapping[str, Tensor], record: Recording | None, **options: Any) -> Any:
-        with _processor(), torch.inference_mode():
+        with processor(), torch.inference_mode():
             if record is None:
                 return module(**inputs, **options)
             if not self.switchable:
@@ -367,18 +383,5 @@ class Model:
             raise ValueError(f"layers takes layers 0 to {last} of {self.name}: got {beyond}")
 
 
-@contextmanager
-def _processor() -> Iterator[None]:
-    """Waits for a free processor and holds it."""
-    if not _forwards.acquire(timeout=_WAIT_SECONDS):
-        raise BusyError(
-            f"a run needs a free processor: all were taken for {_WAIT_SECONDS:.0f} s; try again in a moment"
-        )
-    try:
-        yield
-    finally:
-        _forwards.release()
-
-
-def _texts(text: str | Sequence[str]) -> tuple[str, ...]:
-    return (text,) if isinstance(text, str) else tuple(text)
+def _texts(text: Sample | Sequence[Sample]) -> tuple[Sample, ...]:
+    return (text,) if isinstance(text, (str, Pair, Chat)) else tuple(text)

@@ -90,6 +90,9 @@ class TwoStacks(nn.Module):
 class Targets:
     """What the target's stack reads: texts as given, or what the model itself writes, once per source.
 
+    Attributes:
+        start: id that stands before every target.
+
     Args:
         whole: the model with its head.
         reader: of its tokenizer.
@@ -98,7 +101,7 @@ class Targets:
     """
 
     def __init__(self, whole: Any, reader: TextReader, start: int, ends: frozenset[int]) -> None:
-        self._whole, self._reader, self._start, self._ends = whole, reader, start, ends
+        self._whole, self._reader, self.start, self._ends = whole, reader, start, ends
         self._written: OrderedDict[tuple[int, ...], tuple[int, ...]] = OrderedDict()
         self._guard = threading.Lock()
 
@@ -114,7 +117,7 @@ class Targets:
         if texts is None:
             texts = []
             for ids, real in zip(source.ids, source.real, strict=True):
-                row = [self._start, *self._continuation(ids[real].tolist(), most)]
+                row = [self.start, *self._continuation(ids[real].tolist(), most)]
                 text, tokens = self._reader.spelled(row)
                 rows.append(row)
                 samples.append(tokens)
@@ -127,12 +130,12 @@ class Targets:
                 targets=len(texts),
             )
         else:
-            start = self._reader.spelled([self._start])[1]
+            start = self._reader.spelled([self.start])[1]
             for sample, text in enumerate(texts):
                 ids, tokens = self._reader.read_one(sample, text, most, notes)
                 if ids[-1] in self._ends:  # said at the end, and not read any more
                     ids, tokens = ids[:-1], tokens[:-1]
-                rows.append([self._start, *ids][:most])
+                rows.append([self.start, *ids][:most])
                 samples.append((*start, *tokens)[:most])
         return self._reader.batch(rows, samples, notes=notes), tuple(texts)
 
@@ -146,7 +149,7 @@ class Targets:
             with torch.inference_mode():
                 written = self._whole.generate(
                     input_ids=given, attention_mask=torch.ones_like(given), do_sample=False, num_beams=1,
-                    max_new_tokens=MOST_WRITTEN, decoder_start_token_id=self._start, use_cache=True,
+                    max_new_tokens=MOST_WRITTEN, decoder_start_token_id=self.start, use_cache=True,
                 )  # fmt: skip
             known = tuple(id_ for id_ in written[0, 1:].tolist() if id_ not in self._ends)
             with self._guard:

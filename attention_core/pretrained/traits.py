@@ -13,6 +13,7 @@ class Traits:
         pooled: it answers with the mean of its last states, at unit length.
         limit: most tokens it can read; None where there is no limit.
         vocabulary: number of token ids that it has a vector for.
+        types: number of types that its tokens can have; 0 where it takes none.
     """
 
     takes_positions: bool
@@ -20,3 +21,4 @@ class Traits:
     pooled: bool
     limit: int | None
     vocabulary: int
+    types: int = 0

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from attention_core.pretrained import Model, Switches, load
+from attention_core.pretrained import Model, Switches, load, processors
 from attention_core.pretrained import running as running_module
 from attention_core.pretrained.backend import IMPLEMENTATION, Recording, recording
 from attention_core.runs import Run
@@ -248,8 +248,8 @@ def test_eight_threads_with_eight_settings_on_one_model(minilm: Model) -> None:
 @pytest.mark.model
 def test_forwards_are_bounded_and_a_full_house_says_so(minilm: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     full = threading.BoundedSemaphore(1)
-    monkeypatch.setattr(running_module, "_forwards", full)
-    monkeypatch.setattr(running_module, "_WAIT_SECONDS", 0.05)
+    monkeypatch.setattr(processors, "_free", full)
+    monkeypatch.setattr(processors, "WAIT_SECONDS", 0.05)
     with full, pytest.raises(running_module.BusyError, match=r"needs a free processor: .* try again in a moment"):
         minilm.run("hello", agreement=False)
     wrong: Any = {"input_ids": "not ids"}
