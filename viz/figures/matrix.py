@@ -20,6 +20,7 @@ KINDS = ("signed", "weights")
 _ROW = 30  # pixels
 _GAP_FROM = 16  # pixels of a row from which cells stand apart
 _NUMBERS_ACROSS = 26  # pixels of a cell below which a number does not fit
+_FEW = 8  # columns up to which numbers have a size of their own; past that they fit themselves to the cell
 _MINUS_INFINITY = "−∞"
 
 
@@ -100,7 +101,7 @@ def matrix_heatmap(
     main |= {"hoverinfo": "skip"} if clickable else {"hovertext": hover, "hovertemplate": template}
     if cell_x >= _NUMBERS_ACROSS and row_height >= _GAP_FROM:
         text = [[_short(value, decimals) for value in row] for row in values.tolist()]
-        main |= {"text": text, "texttemplate": "%{text}", "textfont": {"size": 11}}
+        main |= {"text": text, "texttemplate": "%{text}"} | ({"textfont": {"size": 11}} if across <= _FEW else {})
     data: list[dict] = [main]
     if not np.isfinite(values).all():
         data.append(_grey(values))
@@ -128,7 +129,9 @@ def matrix_heatmap(
         ) | {"showgrid": False, "zeroline": False, "fixedrange": True},
     }  # fmt: skip
     margin = {"l": left, "r": 12, "t": top, "b": bottom}
-    return theme.figure([*data, *entries], layout, height=height * row_height + top + bottom, margin=margin, revision=revision)
+    return theme.figure(
+        [*data, *entries], layout, height=height * row_height + top + bottom, margin=margin, revision=revision
+    )
 
 
 def _axis(what: str, names: Sequence[str] | None, length: int) -> tuple[TokenAxis, bool]:
