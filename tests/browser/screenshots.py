@@ -20,11 +20,20 @@ from tests.browser_setup import find_browser  # noqa: E402
 FOLDER = ROOT / "assets" / "screenshots"
 RIVER = quote("She sat on the bank of the river and counted the money from the bank.")
 LINES = quote("A short line.\nA longer line has more tokens, so the short one is padded.")
+CAPITALS = quote(
+    "The capital of France is Paris and the capital of Japan is Tokyo, while the capital of Italy is Rome, the capital "
+    "of Egypt is Cairo and the capital of Peru is"
+)
+CLICKS = {"head-map": ".st-key-explore_head_map_start button"}  # what is pressed first, for who waits minutes
 PICTURES = {  # name -> address, width, height, scheme, language
     "explore": (f"?text={RIVER}&layer=2&head=5", 1440, 1480, "light", "en-US"),
     "scaling-off": (f"?text={RIVER}&layer=2&scaling=off", 1440, 2900, "light", "en-US"),
     "leak": (f"?text={LINES}&lines=1&model_mask=padding-ignored&layer=1", 1440, 1150, "dark", "en-US"),
     "chinese": ("?source=from-scratch&mask=causal&text=" + quote("我打你 你打我"), 1440, 1150, "light", "zh-CN"),
+    "head-map": (
+        f"?source=SmolLM2-135M-Instruct&text={CAPITALS}&view=head_map&layer=23&head=4&heads_off=decoder.23:4",
+        *(1440, 2420, "light", "en-US"),
+    ),
     "mask-lab": ("mask_lab?lang=en", 1440, 1500, "light", "en-US"),
     "bug-zoo": ("bug_zoo?lang=en", 1440, 2080, "light", "en-US"),
     "debug": ("debug?lang=en", 1440, 1500, "light", "en-US"),
@@ -54,7 +63,9 @@ def main() -> None:
                 )  # fmt: skip
                 visitor = Visitor(context.new_page(), address)
                 visitor.open(path)
-                visitor.page.wait_for_selector(".js-plotly-plot .main-svg")
+                if name in CLICKS:
+                    visitor.page.locator(CLICKS[name]).click(timeout=120_000)
+                visitor.page.wait_for_selector(".js-plotly-plot .main-svg", timeout=300_000 if name in CLICKS else None)
                 visitor.settle()
                 visitor.page.wait_for_timeout(3000)  # every figure drawn, whichever page it is
                 visitor.page.screenshot(path=FOLDER / f"{name}.png")
