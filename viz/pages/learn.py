@@ -14,6 +14,8 @@ from viz.text import language, t
 
 _STYLES = Path(__file__).resolve().parents[2] / "assets" / "styles" / "learn.css"
 
+_TO_THE_TOP = "<script data-lesson='{name}'>document.querySelector('[data-testid=stMain]')?.scrollTo(0, 0)</script>"
+
 
 def render() -> None:
     """Draws the page from top to bottom: which lesson, its words with its live parts and questions, where it leads."""
@@ -37,6 +39,8 @@ def render() -> None:
                 _question(lesson, lesson.question(block.name))
         _leads_to(lesson)
         _steps("below")
+    if state.is_new():
+        st.html(_TO_THE_TOP.format(name=lesson.name), unsafe_allow_javascript=True)
 
 
 def _which(lesson: Lesson) -> None:

@@ -14,6 +14,7 @@ _LESSON = "lesson"
 _RESTORED = PREFIX + "restored"
 _IGNORED = PREFIX + "ignored"
 _ANSWERS = PREFIX + "answers"  # (lesson, question) -> codes given, in order
+_DRAWN = PREFIX + "drawn"  # the lesson of the last run
 _OPENED = PREFIX + "opened"  # (lesson, part) shown without a prediction
 
 
@@ -38,6 +39,13 @@ def lesson() -> Lesson:
 def open_lesson(name: str) -> None:
     """Goes to a lesson; before its chooser is drawn, or in a callback."""
     st.session_state[key(_LESSON)] = name
+
+
+def is_new() -> bool:
+    """Whether another lesson than before is drawn in this run; asked once in a run."""
+    before = st.session_state.get(_DRAWN)
+    st.session_state[_DRAWN] = lesson().name
+    return before not in (None, lesson().name)
 
 
 def neighbour(step: int) -> Lesson | None:
