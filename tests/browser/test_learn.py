@@ -170,6 +170,16 @@ def test_masks_on_a_phone_by_keyboard(visit, language):
     assert chinese is (language == "zh")
 
 
+def test_another_lesson_begins_at_its_top(visit):
+    visitor = open_lesson(visit, "lookup", "en")
+    page = visitor.page
+    for number in (3, 4):
+        page.locator(".st-key-learn_forward_below button").first.click()
+        page.get_by_text(re.compile(rf"^{number}\. ")).first.wait_for()
+        page.wait_for_function("() => document.querySelector('[data-testid=stMain]').scrollTop === 0")
+        visitor.settle()
+
+
 def test_the_language_switch_keeps_the_place(visit):
     visitor = open_lesson(visit, "order", "en", "&encoding=rotary")
     visitor.page.get_by_role("radio", name="简体中文").click()

@@ -135,7 +135,8 @@ def sources() -> list[Path]:
 
 
 def pages() -> list[Path]:
-    return [ROOT / "app.py", *sorted((ROOT / "viz" / "pages").rglob("*.py"))]
+    rooms = [sorted((ROOT / "viz" / room).rglob("*.py")) for room in ("pages", "lessons")]
+    return [ROOT / "app.py", *rooms[0], *rooms[1]]
 
 
 @pytest.fixture(autouse=True)
@@ -235,7 +236,8 @@ def test_each_column_is_in_its_language():
     sentences = {
         k: chinese for k, (_, chinese) in TEXTS.items() if re.search(r"[a-z]{3,} [a-z]{3,} [a-z]{3,}", chinese)
     }
-    assert [k for k, chinese in sentences.items() if not chinese_letter.search(chinese)] == []
+    english_too = {"lesson.heads.sentence.default"}  # goes to a model that reads English
+    assert [k for k, chinese in sentences.items() if not chinese_letter.search(chinese)] == sorted(english_too)
 
 
 def test_a_language_of_ones_own():
