@@ -166,6 +166,13 @@ LESSON = Lesson(
         Question("hollow", _ask_empty),
     ),
     leads_to=Destination(
-        "mask_lab", {"parts": "causal padding", "lengths": "4", "q_len": "6", "k_len": "6", "convention": "multihead"}
+        "mask_lab",
+        {
+            "parts": " ".join(("causal", "padding")),
+            "lengths": "4",
+            "q_len": "6",
+            "k_len": "6",
+            "convention": "multihead",
+        },
     ),
 )

@@ -83,6 +83,13 @@ LESSON = Lesson(
     ),
     leads_to=Destination(
         "mask_lab",
-        {"q_len": "12", "k_len": "12", "parts": "causal window", "left": "2", "right": "0", "layers": "3"},
+        {
+            "q_len": "12",
+            "k_len": "12",
+            "parts": " ".join(("causal", "window")),
+            "left": "2",
+            "right": "0",
+            "layers": "3",
+        },
     ),
 )

@@ -51,17 +51,16 @@ def parse(text: str, expected: frozenset[Slot]) -> Words:
     if not title.startswith("# "):
         raise ValueError(f"a lesson begins with its title, '# Title': got {title[:40]!r}")
     blocks: list[str | Slot] = []
-    lines: list[str] = []
-    for line in [*body.splitlines(), "[[part end]]"]:
+    for line in body.splitlines():
         found = _SLOT.match(line)
-        if found is None:
-            lines.append(line)
-            continue
-        if prose := "\n".join(lines).strip():
-            blocks.append(prose)
-        lines = []
-        blocks.append(Slot(found[1], found[2]))
-    made = Words(title.removeprefix("# ").strip(), tuple(blocks[:-1]))
+        if found is not None:
+            blocks.append(Slot(found[1], found[2]))
+        elif blocks and isinstance(blocks[-1], str):
+            blocks[-1] += f"\n{line}"
+        else:
+            blocks.append(line)
+    trimmed = (block if isinstance(block, Slot) else block.strip() for block in blocks)
+    made = Words(title.removeprefix("# ").strip(), tuple(block for block in trimmed if block))
     if len(set(made.slots)) != len(made.slots) or set(made.slots) != expected:
         wrong = sorted(f"{slot.kind} {slot.name}" for slot in set(made.slots) ^ expected)
         raise ValueError(f"a lesson's text has each slot of the lesson once: missing, unknown or twice: {wrong}")
