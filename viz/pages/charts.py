@@ -1,5 +1,6 @@
 """Charts of a page: all drawn with the same tools, and remembered while somebody wants to take them away."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -7,6 +8,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from viz.figures import Figure
+from viz.services.export_tables import Numbers
 
 CHART = {
     "displaylogo": False,
@@ -14,6 +16,7 @@ CHART = {
     "toImageButtonOptions": {"format": "svg", "filename": "headscope", "scale": 2},
 }
 _DRAWN = "charts_drawn"
+_OFFERED = "charts_offered"
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,9 +28,36 @@ class Drawn:
     figure: Figure
 
 
+@dataclass(frozen=True, eq=False)
+class Offer:
+    """What a view gives to take along beside its charts; made only where it is wanted.
+
+    Attributes:
+        view: name of the view, of ``take.numbers_<view>``.
+        numbers: makes the numbers that it shows.
+        code: makes the lines of Python that compute and draw the same.
+    """
+
+    view: str
+    numbers: Callable[[], Numbers]
+    code: Callable[[], str]
+
+
 def start(*, remember: bool) -> None:
     """Forgets the charts of the last run of the script; from now on they are remembered, or not."""
     st.session_state[_DRAWN] = {} if remember else None
+    st.session_state[_OFFERED] = None
+
+
+def offer(view: str, *, numbers: Callable[[], Numbers], code: Callable[[], str]) -> None:
+    """Says what a view gives to take along; see ``Offer``."""
+    if st.session_state.get(_DRAWN) is not None:
+        st.session_state[_OFFERED] = Offer(view, numbers, code)
+
+
+def offered() -> Offer | None:
+    """What the view of this run gives to take along; None where it said nothing."""
+    return st.session_state.get(_OFFERED)
 
 
 def drawn() -> tuple[Drawn, ...]:

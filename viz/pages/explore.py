@@ -7,7 +7,7 @@ import streamlit as st
 from attention_core.pretrained import Model
 from attention_core.runs import Run
 from viz.figures.labels import visible
-from viz.pages import charts, explore_answer
+from viz.pages import explore_answer
 from viz.pages import explore_controls as controls
 from viz.pages import explore_messages as messages
 from viz.pages import explore_models as models
@@ -119,7 +119,7 @@ def _picture(request: Request, made: Run) -> None:
     shown = view(request, call.name, bounded("sample", len(made.texts) - 1))
     sections.what_was_run(request, made, shown)
     sections.verdicts(shown)
-    charts.start(remember=take_away.opened())
+    take_away.begin()
     views.draw(request, made, shown)
     if isinstance(request, ModelRequest):
         explore_answer.draw(request, shown)

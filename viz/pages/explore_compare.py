@@ -12,7 +12,7 @@ from viz.figures.focus import framed
 from viz.figures.labels import hover_text
 from viz.figures.level import levelled
 from viz.figures.tables import label
-from viz.pages.charts import chart
+from viz.pages.charts import chart, offer
 from viz.pages.explore_controls import source_title
 from viz.pages.explore_kept import forget, keep, unpacked
 from viz.pages.explore_numbers import inside, number, styles
@@ -32,6 +32,8 @@ from viz.services.explore_compare import (
     with_text,
 )
 from viz.services.models import ModelError, model_is_here, model_names
+from viz.services.python_views import compare_code
+from viz.services.view_numbers import pair_numbers
 from viz.services.views import CallView
 from viz.text import t
 from viz.text.markdown import literal
@@ -65,6 +67,7 @@ def draw(request: Request, made: Run, shown: CallView) -> None:
     _maps(found, revision(request, first.request, first.call.name, first.head, layer, head))
     _words(found)
     _numbers(found)
+    offer("compare", numbers=lambda: pair_numbers(found), code=lambda: compare_code(found))
 
 
 def _neutral(request: Request, sample: int, layer: int, head: int) -> Side | None:

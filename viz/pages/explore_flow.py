@@ -12,13 +12,15 @@ from viz.figures.labels import hover_text
 from viz.figures.level import levelled
 from viz.figures.tables import label
 from viz.pages import explore_state as state
-from viz.pages.charts import chart
+from viz.pages.charts import chart, offer
 from viz.pages.explore_numbers import inside, number, styles
 from viz.pages.explore_sections import figure_words
 from viz.pages.explore_state import get, key, put
 from viz.services.attention import Request, revision
 from viz.services.flow import Flow, flow, flow_fits, flow_kinds, origins, row_flow, stack
+from viz.services.python_views import flow_code
 from viz.services.text_pieces import Piece
+from viz.services.view_numbers import flow_numbers
 from viz.services.views import CallView
 from viz.text import t
 
@@ -49,6 +51,12 @@ def draw(request: Request, made: Run, shown: CallView) -> None:
     _maps(found, row, layers, revision(request, *place, row))
     _sums(found)
     _origins(request, found, kind, shown.sample, layers, residual, row, words=words)
+    asked = {"kind": kind, "sample": shown.sample, "residual": residual, "words": words}
+    offer(
+        "flow",
+        numbers=lambda: flow_numbers(request, found, **asked),
+        code=lambda: flow_code(request, found, **asked),
+    )
 
 
 def _kind(kinds: tuple[str, ...], shown: CallView) -> str:

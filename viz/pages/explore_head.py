@@ -10,12 +10,14 @@ from viz.components.cell_clicks import cell_clicks
 from viz.figures.labels import hover_text
 from viz.figures.stages import stage_panels
 from viz.figures.tables import label
-from viz.pages.charts import chart
+from viz.pages.charts import chart, offer
 from viz.pages.explore_numbers import inside, number, styles
 from viz.pages.explore_sections import heads_off_of, labels_of, words_of_maps
 from viz.pages.explore_state import key, put
 from viz.services.attention import Request, revision
 from viz.services.head_stages import Cell, HeadStages, cell, head_stages
+from viz.services.python_views import stages_code
+from viz.services.view_numbers import stages_numbers
 from viz.services.views import CallView
 from viz.text import t
 from viz.text.markdown import literal
@@ -53,6 +55,11 @@ def draw(request: Request, made: Run, shown: CallView) -> None:
     cell_clicks(key("stages_chart"), key=key("stages_clicks"), on_click=_choose)
     st.caption(t("head_view.norm_note"))
     _arithmetic(found, cell(found, query, to), shown, head)
+    offer(
+        "stages",
+        numbers=lambda: stages_numbers(request, shown, found, head=head),
+        code=lambda: stages_code(request, shown, head=head, cell=(query, to)),
+    )
 
 
 def _choosers(shown: CallView) -> None:

@@ -8,7 +8,7 @@ from attention_core.pretrained.head_map import Measure
 from attention_core.runs import Run
 from viz.figures.effects import head_effects
 from viz.pages import explore_state as state
-from viz.pages.charts import chart
+from viz.pages.charts import chart, offer
 from viz.pages.explore_sections import figure_words
 from viz.pages.explore_state import get, key, put
 from viz.services import head_map as service
@@ -16,6 +16,8 @@ from viz.services.answers import mask_word
 from viz.services.attention import ModelRequest, Request, revision
 from viz.services.head_map import MapJob, MapRequest, MapResult
 from viz.services.models import loaded_model
+from viz.services.python_views import head_map_code
+from viz.services.view_numbers import head_map_numbers
 from viz.services.views import CallView
 from viz.text import t
 from viz.text.markdown import literal
@@ -46,6 +48,11 @@ def draw(request: Request, made: Run, shown: CallView) -> None:
     found = service.finished(asked)
     if found is not None:
         _map(found, request)
+        offer(
+            "head_map",
+            numbers=lambda: head_map_numbers(request, found, sample=shown.sample),
+            code=lambda: head_map_code(found),
+        )
     elif job is not None and job.state == "running":
         _progress(job)
     else:

@@ -10,11 +10,13 @@ from viz.figures import Figure, head_overview, number_overview
 from viz.figures.head import EXACT_TOKENS
 from viz.pages import explore_sections as sections
 from viz.pages import explore_state as state
-from viz.pages.charts import chart
+from viz.pages.charts import chart, offer
 from viz.pages.explore_state import clamp, get, key, put
 from viz.services import overview as service
 from viz.services.attention import Request
 from viz.services.overview import Overview
+from viz.services.python_views import overview_code
+from viz.services.view_numbers import overview_numbers
 from viz.services.views import CallView, part_of
 from viz.text import t
 
@@ -35,6 +37,11 @@ def draw(request: Request, made: Run, shown: CallView) -> None:
         _picture(request, overview)
     with names:
         _highest(overview)
+    offer(
+        "overview",
+        numbers=lambda: overview_numbers(request, overview, sample=shown.sample),
+        code=lambda: overview_code(request, overview, sample=shown.sample, colour=str(get("overview_colour"))),
+    )
 
 
 def name_of(number: str) -> str:

@@ -2,24 +2,23 @@
 
 import streamlit as st
 
-from viz.components.picture_buttons import picture_buttons
-from viz.figures import standalone_html
-from viz.pages import charts
-from viz.pages.explore_state import bounded, get, key
+from viz.pages import charts, take_away
+from viz.pages.explore_state import PREFIX, bounded, get, key
 from viz.services.attention import Request, revision
+from viz.services.export_tables import table_csv, tables_json, tables_npz
 from viz.services.exports import as_csv, as_json, as_npz
 from viz.services.python_code import as_python
 from viz.services.views import CallView
-from viz.text import language, t
+from viz.text import t
 
 
-def opened() -> bool:
-    """True while the fold is open: only then charts are remembered."""
-    return bool(st.session_state.get(key("take_away_open")))
+def begin() -> None:
+    """Before the first chart of the page."""
+    take_away.begin(PREFIX)
 
 
 def draw(request: Request, shown: CallView, told: tuple[str, ...]) -> None:
-    """The fold: each chart as a picture and as a page, the numbers of the layer, the code, the link.
+    """The fold: each chart as a picture and as a page, the numbers of the view, the code, the link.
 
     Args:
         request: what was run.
@@ -28,12 +27,28 @@ def draw(request: Request, shown: CallView, told: tuple[str, ...]) -> None:
     """
     st.header(t("take.title"))
     st.toggle(t("take.open"), key=key("take_away_open"), help=t("take.open_help"))
-    if not opened():
+    if not take_away.opened(PREFIX):
         return
-    _pictures(told)
+    st.subheader(t("take.pictures"))
+    take_away.pictures(PREFIX, told)
+    st.subheader(t("take.numbers"))
+    offered = charts.offered()
+    if offered is None:
+        code = _of_layer(request, shown)
+    else:
+        st.caption(t(f"take.numbers_{offered.view}"))
+        _of_view(offered)
+        code = offered.code()
+    st.subheader(t("take.python"))
+    st.caption(t("take.python_note"))
+    st.code(code, language="python")
+    st.caption(t("take.link"))
+
+
+def _of_layer(request: Request, shown: CallView) -> str:
+    """All heads of the layer; the lines of Python."""
     head = bounded("head", shown.heads - 1)
     name = f"headscope_{shown.call.name}_{revision(request, shown.call.name, shown.sample)}"
-    st.subheader(t("take.numbers"))
     st.caption(t("take.numbers_note", layer=shown.call.layer, heads=shown.heads, head=head))
     with st.container(horizontal=True):
         st.download_button(
@@ -47,31 +62,24 @@ def draw(request: Request, shown: CallView, told: tuple[str, ...]) -> None:
             t("take.json"), lambda: as_json(request, shown), f"{name}.json", "application/json",
             key=key("take_json"), on_click="ignore",
         )  # fmt: skip
-    st.subheader(t("take.python"))
-    st.caption(t("take.python_note"))
-    st.code(as_python(request, shown, head=head, stage=str(get("stage"))), language="python")
-    st.caption(t("take.link"))
+    return as_python(request, shown, head=head, stage=str(get("stage")))
 
 
-def _pictures(told: tuple[str, ...]) -> None:
-    st.subheader(t("take.pictures"))
-    found = charts.drawn()
-    st.caption(t("take.pictures_note") if found else t("take.no_pictures"))
-    for one in found:
-        name, pictures, page = st.columns([3, 2, 1], vertical_alignment="center")
-        name.markdown(one.title)
-        with pictures:
-            picture_buttons(
-                one.key,
-                filename=one.key,
-                words={name: t(f"take.{name}") for name in ("png", "svg", "gone")},
-                key=key(f"take_picture_{one.key}"),
-            )
-        page.download_button(
-            t("take.html"),
-            lambda one=one: standalone_html(one.figure, title=one.title, lines=told, language=language()),
-            f"{one.key}.html",
-            "text/html",
-            key=key(f"take_html_{one.key}"),
+def _of_view(offered: charts.Offer) -> None:
+    """What the view shows: all of it at once, and each table by itself."""
+    numbers = offered.numbers()
+    with st.container(horizontal=True):
+        st.download_button(
+            t("take.npz_view"), lambda: tables_npz(numbers), f"{numbers.name}.npz", key=key("take_npz"),
             on_click="ignore",
-        )
+        )  # fmt: skip
+        for table in numbers.tables:
+            st.download_button(
+                t("take.csv_view", table=t(f"take.table_{table.code}")),
+                lambda table=table: table_csv(table), f"{numbers.name}_{table.code}.csv", "text/csv",
+                key=key(f"take_csv_{table.code}"), on_click="ignore",
+            )  # fmt: skip
+        st.download_button(
+            t("take.json_view"), lambda: tables_json(numbers), f"{numbers.name}.json", "application/json",
+            key=key("take_json"), on_click="ignore",
+        )  # fmt: skip

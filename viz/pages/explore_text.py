@@ -6,10 +6,13 @@ import streamlit as st
 
 from attention_core.runs import Run
 from viz.components.text_view import EXACT_TOKENS, WORDS, text_view
+from viz.pages import charts
 from viz.pages import explore_state as state
 from viz.pages.explore_state import clamp, get, key
 from viz.services.attention import Request
+from viz.services.python_views import text_code
 from viz.services.text_maps import MOST_TEXT, Maps, rollout_layers, text_map
+from viz.services.view_numbers import text_numbers
 from viz.services.views import CallView
 from viz.text import t, template
 
@@ -50,6 +53,12 @@ def draw(request: Request, made: Run, shown: CallView) -> None:
     if not layers:
         notes.append(t("text_view.no_rollout"))
     st.caption(" ".join([*notes, t("explore.not_explanations")]))
+    asked = {"kind": kind, "head": head, "words": bool(get("merge"))}
+    charts.offer(
+        "text",
+        numbers=lambda: text_numbers(request, shown, found, **asked),
+        code=lambda: text_code(request, shown, found, **asked),
+    )
 
 
 def words(names: Iterable[str]) -> dict[str, str]:

@@ -239,11 +239,12 @@ def compared_megabytes(request: ModelRequest) -> float:
         ValueError: if the text is refused.
     """
     model = loaded_model(request.model)
-    batch, length = model.read(list(request.texts), max_tokens=_most_tokens(len(request.texts))).ids.shape
+    batch, length = model.read(list(request.texts), max_tokens=most_tokens(len(request.texts))).ids.shape
     return 4 * batch * length**2 * sum(model.heads.values()) / 2**20
 
 
-def _most_tokens(samples: int) -> int:
+def most_tokens(samples: int) -> int:
+    """Tokens up to which each of so many texts is read."""
     return min(MOST_TOKENS, MOST_BATCH_TOKENS // max(1, samples))
 
 
@@ -251,7 +252,7 @@ def _compute(request: Request) -> Run:
     if isinstance(request, ModelRequest):
         side = "left" if request.padding_side == "left" else "right"
         target = list(request.targets) or None
-        model, texts, most = loaded_model(request.model), list(request.texts), _most_tokens(len(request.texts))
+        model, texts, most = loaded_model(request.model), list(request.texts), most_tokens(len(request.texts))
         compared = compared_megabytes(request) <= MOST_COMPARED
         return model.run(
             texts, target=target, padding_side=side, switches=request.switches, max_tokens=most, agreement=compared

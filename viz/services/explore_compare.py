@@ -35,7 +35,7 @@ class Side:
     """One head of one call and sample.
 
     Attributes:
-        request, call, head: what it is of.
+        request, call, sample, head: what it is of.
         weights, allowed, intended: (q_len, k_len); float32 and bool.
         query_tokens, key_tokens: of rows and columns.
         numbers: name of ``NUMBERS`` -> of this head; NaN where there is none.
@@ -43,6 +43,7 @@ class Side:
 
     request: Request
     call: Call
+    sample: int
     head: int
     weights: np.ndarray
     allowed: np.ndarray
@@ -136,7 +137,7 @@ def side(request: Request, layer: int, sample: int, head: int) -> Side:
     allowed, intended = (mask.expand(shape)[0, 0].numpy() for mask in (found.inputs.allowed, found.inputs.intended))
     numbers = statistics(request, call.name, sample).numbers
     return Side(
-        request, call, head, found.stages["weights"], allowed, intended, made.query_tokens(call)[sample],
+        request, call, sample, head, found.stages["weights"], allowed, intended, made.query_tokens(call)[sample],
         made.key_tokens(call)[sample], MappingProxyType({name: float(numbers[name][head]) for name in NUMBERS}),
     )  # fmt: skip
 

@@ -3,41 +3,29 @@
 import csv
 import io
 import json
-import math
-from dataclasses import fields, is_dataclass
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 
-from viz.services.attention import ModelRequest, Request
+from viz.services.attention import Request
+from viz.services.export_tables import about_request, nested
 from viz.services.views import CallView
 
 STAGES = ("scores", "scaled", "logits", "weights")
-_PACKAGES = ("torch", "transformers", "streamlit", "plotly", "numpy")
 _COLUMNS = ("head", "query", "query_token", "key", "key_token", "allowed", "intended", *STAGES)
 
 
 def about(request: Request, shown: CallView) -> dict[str, Any]:
     """What the numbers are of: source, texts, call, sample, tokens, settings, versions; for JSON."""
-    if isinstance(request, ModelRequest):
-        source, texts, settings = request.model, list(request.texts), plain(request.switches)
-        settings["padding_side"] = request.padding_side
-    else:
-        source, texts, settings = "from-scratch", [request.text], plain(request.config)
-    return {
-        "source": source,
-        "texts": texts,
+    return about_request(request) | {
         "call": shown.call.name,
         "sample": shown.sample,
-        "settings": settings,
         "query_tokens": [token.label for token in shown.query_tokens],
         "key_tokens": [token.label for token in shown.key_tokens],
         "padded_queries": [token.padding for token in shown.query_tokens],
         "padded_keys": [token.padding for token in shown.key_tokens],
         "axes": ["head", "query (who looks)", "key (who is looked at)"],
         "mask": "allowed: true = may attend",
-        "versions": {name: version(name) for name in _PACKAGES},
     }
 
 
@@ -77,30 +65,9 @@ def as_csv(shown: CallView, head: int) -> bytes:
 def as_json(request: Request, shown: CallView) -> bytes:
     """All heads at every stage as nested lists; NaN and infinities, which JSON has not, are strings."""
     told = about(request, shown)
-    told |= {stage: _lists(getattr(shown, stage)) for stage in STAGES}
+    told |= {stage: nested(getattr(shown, stage)) for stage in STAGES}
     told |= {"allowed": shown.allowed.tolist(), "intended": shown.intended.tolist()}
     return json.dumps(told, ensure_ascii=False, allow_nan=False).encode("utf-8", "surrogatepass")
-
-
-def plain(value: Any) -> Any:
-    """A frozen setting as dicts, lists and numbers."""
-    if is_dataclass(value):
-        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
-    if isinstance(value, (frozenset, set)):
-        return sorted(plain(one) for one in value)
-    if isinstance(value, tuple):
-        return [plain(one) for one in value]
-    return _named(value) if isinstance(value, float) else value
-
-
-def _lists(array: np.ndarray) -> list:
-    return [[[_named(cell) for cell in row] for row in head] for head in array.astype(np.float64).tolist()]
-
-
-def _named(number: float) -> float | str:
-    if math.isfinite(number):
-        return number
-    return "NaN" if math.isnan(number) else "Infinity" if number > 0 else "-Infinity"
 
 
 def _strings(labels: Any) -> np.ndarray:

@@ -82,7 +82,7 @@ def text_map(request: Request, made: Run, shown: CallView, *, kind: str, head: i
         ValueError: if rollout is asked for where there is none.
     """
     weights, allowed, intended = _one_map(request, shown, kind, head)
-    queries, keys = _pieces(made, shown, words=words)
+    queries, keys = pieces_of(made, shown, words=words)
     if words:
         rows, columns = groups(queries), groups(keys)
         leaks = _any_piece(~intended & (weights != 0), rows, columns)
@@ -94,7 +94,7 @@ def text_map(request: Request, made: Run, shown: CallView, *, kind: str, head: i
 
 def line_maps(made: Run, shown: CallView, *, start: int) -> Maps:
     """All heads of a layer; a window of the tokens where all of them would be too many."""
-    queries, keys = _pieces(made, shown, words=False)
+    queries, keys = pieces_of(made, shown, words=False)
     most = most_lines(shown.heads)
     return _window(shown.weights, shown.allowed, shown.intended, queries, keys, start=start, most=most)
 
@@ -115,7 +115,7 @@ def most_lines(heads: int) -> int:
     return min(MOST_LINES, int((MOST_LINES_BYTES / 2 / heads) ** 0.5))
 
 
-def _pieces(made: Run, shown: CallView, *, words: bool) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:
+def pieces_of(made: Run, shown: CallView, *, words: bool) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:
     """Queries and keys; the same object where a text looks at itself."""
     cut = word_pieces if words else token_pieces
     source = made.texts[shown.sample]

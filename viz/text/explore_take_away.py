@@ -1,4 +1,4 @@
-"""The foot of the explore page: what can be taken along."""
+"""The foot of the pages: what can be taken along."""
 
 TEXTS: dict[str, tuple[str, str]] = {
     "take.title": ("Take it away", "带走结果"),
@@ -7,6 +7,11 @@ TEXTS: dict[str, tuple[str, str]] = {
         "Every chart of this page as PNG, SVG or a page of its own; the numbers of the layer; the Python lines that "
         "compute and draw the same.",
         "将本页每张图存为 PNG、SVG 或独立网页；导出本层的数据；以及计算并绘制同样结果的 Python 代码。",
+    ),
+    "take.charts": ("Take the charts away", "带走图表"),
+    "take.charts_help": (
+        "Every chart of this page as PNG, SVG or a page of its own that opens without a network.",
+        "将本页每张图存为 PNG、SVG 或无需网络即可打开的独立网页。",
     ),
     "take.pictures": ("Pictures", "图片"),
     "take.pictures_note": (
@@ -30,6 +35,44 @@ TEXTS: dict[str, tuple[str, str]] = {
     "take.npz": ("NPZ, all heads", "NPZ（所有头）"),
     "take.csv": ("CSV, head {head}", "CSV（头 {head}）"),
     "take.json": ("JSON, all heads", "JSON（所有头）"),
+    "take.npz_view": ("NPZ", "NPZ"),
+    "take.csv_view": ("CSV, {table}", "CSV（{table}）"),
+    "take.json_view": ("JSON", "JSON"),
+    "take.table_heads": ("heads", "注意力头"),
+    "take.table_flow": ("both maps", "两张图"),
+    "take.table_a": ("A", "A"),
+    "take.table_b": ("B", "B"),
+    "take.table_difference": ("difference", "差值"),
+    "take.table_head": ("all stages", "所有阶段"),
+    "take.table_map": ("map", "权重图"),
+    "take.table_outside": ("outside the part shown", "所示部分之外"),
+    "take.numbers_overview": (
+        "Every head by layer: the score of each pattern with its chance level, the statistics, leaks, heads that are "
+        "off. Settings and versions go along.",
+        "按层列出每个头：各模式的得分及其随机水平、统计量、泄漏、已关闭的头。设置和版本一并导出。",
+    ),
+    "take.numbers_flow": (
+        "The rollout and the plain mean of its last layer, with the tokens of both sides. Settings and versions go along.",
+        "rollout 与其最后一层的简单平均，含两侧词元。设置和版本一并导出。",
+    ),
+    "take.numbers_compare": (
+        "A and B with their own tokens and masks, and their difference where cells belong together. Settings of both and "
+        "versions go along.",
+        "A 与 B 及各自的词元和掩码；单元格能对应时还有二者之差。双方的设置和版本一并导出。",
+    ),
+    "take.numbers_head_map": (
+        "The effect of switching off each head, by layer, under the name of its measure. Settings and versions go along.",
+        "按层列出关闭每个头的效应，以其度量命名。设置和版本一并导出。",
+    ),
+    "take.numbers_stages": (
+        "This head at every stage, weights × |v| too, with tokens and both masks. Settings and versions go along.",
+        "此头的每个阶段（含 权重 × |v|），以及词元和两种掩码。设置和版本一并导出。",
+    ),
+    "take.numbers_text": (
+        "The map that shades the text, as far as it is shown, with its tokens or words and both masks. Settings and "
+        "versions go along.",
+        "为文本着色的权重图（所示部分），含词元或单词以及两种掩码。设置和版本一并导出。",
+    ),
     "take.python": ("As Python", "Python 代码"),
     "take.python_note": (
         "Runs in a notebook from the folder of this project and gives the same numbers.",
