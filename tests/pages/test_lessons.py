@@ -10,7 +10,7 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 import viz.services
-from attention_core import attention
+from attention_core import attention, variants
 from tests.figures.spec import spec
 from viz.lessons import LESSONS
 from viz.lessons.lesson import Beside, Chart, Choice, Flag, Lesson, Pick, Say, Scale, Sentence, Shown, Span, Sum, Table
@@ -313,6 +313,7 @@ UNTOUCHED = {  # what rests on torch alone, on sizes, or on a sum that the break
     "heads": {"part bills", "question parameters", "question cache"},
     "cross": {"question shape"},
     "order": {"part pictures"},
+    "cache": {"part bill", "question fresh", "question saved"},
 }
 
 
@@ -323,6 +324,7 @@ def test_a_broken_core_is_seen(lesson: Lesson, monkeypatch):
     right = print_of(lesson)
     try:
         monkeypatch.setattr(attention, "torch", BrokenTorch())
+        monkeypatch.setattr(variants, "torch", BrokenTorch())
         forget()
         broken = print_of(lesson)
     finally:

@@ -34,6 +34,8 @@ from viz.text import (
     frame,
     leaks,
     learn,
+    lesson_block,
+    lesson_cache,
     lesson_cross,
     lesson_heads,
     lesson_lookup,
@@ -41,6 +43,7 @@ from viz.text import (
     lesson_order,
     lesson_paths,
     lesson_scaling,
+    lesson_softmax,
     lesson_steps,
     mask_lab,
     worked,
@@ -75,6 +78,8 @@ _PAGES = (
     findings,
     leaks,
     learn,
+    lesson_cache,
+    lesson_block,
     lesson_cross,
     lesson_heads,
     lesson_order,
@@ -82,6 +87,7 @@ _PAGES = (
     lesson_lookup,
     lesson_masks,
     lesson_scaling,
+    lesson_softmax,
     lesson_steps,
 )
 TEXTS: Mapping[str, tuple[str, str]] = MappingProxyType(merged({page.__name__: page.TEXTS for page in _PAGES}))
