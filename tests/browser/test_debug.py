@@ -1,6 +1,7 @@
 """The Debug page as a person meets it: a file dropped, a verdict read, a cell jumped to, a report taken home."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -99,3 +100,23 @@ def test_the_page_fits_a_narrow_screen_in_chinese(visit):
     visitor.plot("debug_chart")
     assert "能看到未来的键" in visitor.page.locator(".stMain").inner_text()
     assert visitor.page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+CELL = """(plot, [query, key]) => {
+  const area = plot.getBoundingClientRect(), {xaxis, yaxis} = plot._fullLayout;
+  return [area.left + xaxis._offset + xaxis.l2p(key), area.top + yaxis._offset + yaxis.l2p(query)];
+}"""
+
+
+def test_a_clicked_cell_is_looked_at(visit):
+    visitor = visit("debug?lang=en")
+    told = visitor.page.locator(".debug-cell").first
+    for query, key in ((3, 1), (1, 4)):
+        visitor.plot("debug_chart").scroll_into_view_if_needed()
+        visitor.page.mouse.click(*visitor.plot("debug_chart").evaluate(CELL, [query, key]))
+        told.get_by_text(re.compile(f"query {query}.*, key {key}")).wait_for()
+        visitor.settle()
+        for name, place in (("query", query), ("key", key)):
+            box = visitor.page.locator(f".st-key-debug_{name} input")
+            assert box.input_value() == str(place)
+    assert visitor.complaints == []

@@ -6,6 +6,7 @@ import streamlit as st
 
 from viz.pages import bug_zoo_sections as sections
 from viz.pages import bug_zoo_state as state
+from viz.pages import take_away
 from viz.pages.bug_zoo_state import get, key
 from viz.services.bug_zoo import FAULTS, HEADS, ZooError, choices, exhibit, family, hidden, score
 from viz.text import t
@@ -43,6 +44,7 @@ def render() -> None:
     else:
         st.session_state[_LAST_GOOD] = (text, seed)
     head = shown.head if get("head") == state.STRONGEST else get("head")
+    take_away.begin(state.PREFIX)
     solved = not asked or _question(fault, choices(get("question"), text, seed))
     if solved:
         sections.name_plate(fault)
@@ -59,6 +61,7 @@ def render() -> None:
             st.info(t("bug_zoo.after_guess"))
     if solved:
         sections.doctor(fault, text, seed)
+    take_away.fold(state.PREFIX, (t("bug_zoo.title"), *([t(f"fault.{fault}.title")] if solved else [])))
 
 
 def _which() -> None:

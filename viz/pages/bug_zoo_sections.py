@@ -12,7 +12,7 @@ from viz.figures import FigureWords, head_heatmap
 from viz.figures.level import levelled
 from viz.pages import finding_words
 from viz.pages.bug_zoo_state import key
-from viz.pages.charts import CHART
+from viz.pages.charts import chart
 from viz.pages.explore_sections import figure_words
 from viz.services.bug_zoo import D_K, HEADS, MOST_TOKENS, SLOTS, WINDOW, Exhibit, family, verdict
 from viz.text import TEXTS, t
@@ -53,18 +53,19 @@ def pictures(shown: Exhibit, head: int) -> None:
     with left:
         st.subheader(t("bug_zoo.right_side"))
         alt = t(f"bug_zoo.alt_right_{what}", head=head)
-        st.plotly_chart(good, key=key("right_chart"), config=CHART, alt=alt)
+        chart(good, key=key("right_chart"), title=t("bug_zoo.right_side"), alt=alt)
     with right:
         st.subheader(t("bug_zoo.wrong_side"))
         alt = t(f"bug_zoo.alt_wrong_{what}", head=head)
-        st.plotly_chart(bad, key=key("wrong_chart"), config=CHART, alt=alt)
+        chart(bad, key=key("wrong_chart"), title=t("bug_zoo.wrong_side"), alt=alt)
 
 
 def difference(shown: Exhibit, head: int) -> None:
     """Wrong minus right, centred on 0, and its size in words."""
     st.subheader(t("bug_zoo.difference"))
     figure = _map(shown, shown.difference, head, word=t("bug_zoo.difference_word"))
-    st.plotly_chart(figure, key=key("difference_chart"), config=CHART, alt=t("bug_zoo.alt_difference", head=head))
+    alt = t("bug_zoo.alt_difference", head=head)
+    chart(figure, key=key("difference_chart"), title=t("bug_zoo.difference"), alt=alt)
     changed, lost, total = int(shown.changed[head]), int(shown.lost[head]), shown.right[head].size
     parts = []
     if changed:

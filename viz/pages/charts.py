@@ -1,6 +1,6 @@
 """Charts of a page: all drawn with the same tools, and remembered while somebody wants to take them away."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,9 +60,9 @@ def offered() -> Offer | None:
     return st.session_state.get(_OFFERED)
 
 
-def drawn() -> tuple[Drawn, ...]:
-    """The charts drawn since ``start``, in order."""
-    return tuple((st.session_state.get(_DRAWN) or {}).values())
+def drawn() -> Mapping[str, Drawn]:
+    """The charts drawn since ``start`` by their keys, in order; what a part of the page draws anew is in it at once."""
+    return st.session_state.get(_DRAWN) or {}
 
 
 def chart(

@@ -7,7 +7,7 @@ import streamlit as st
 
 from attention_core.exchange import Arrays, FileRefused
 from attention_core.intake import Intake
-from viz.pages import debug_compare, debug_leaks
+from viz.pages import debug_compare, debug_leaks, take_away
 from viz.pages import debug_controls as controls
 from viz.pages import debug_sections as sections
 from viz.pages import debug_state as state
@@ -26,8 +26,10 @@ def render() -> None:
     st.html(_STYLES)
     state.restore()
     st.caption(t("debug.line"))
+    take_away.begin(state.PREFIX)
     _evidence()
     debug_leaks.section()
+    take_away.fold(state.PREFIX, (t("debug.title"),))
 
 
 def _evidence() -> None:

@@ -14,7 +14,7 @@ from attention_core.intake import Intake
 from viz.figures import head_heatmap
 from viz.figures.level import levelled
 from viz.pages import debug_state as state
-from viz.pages.charts import CHART
+from viz.pages.charts import chart
 from viz.pages.debug_sections import NO_TOKEN, named
 from viz.pages.debug_state import get, key
 from viz.pages.explore_sections import figure_words
@@ -96,7 +96,7 @@ def _maps(asked: object, second: Intake, found: Examined) -> None:
         with column:
             st.markdown(f"**{t(f'debug.compare_{name}')}**")
             alt = t(f"debug.compare_{name}_alt", **place)
-            st.plotly_chart(figure, key=key(f"compare_{name}_chart"), config=CHART, alt=alt)
+            chart(figure, key=key(f"compare_{name}_chart"), title=t(f"debug.compare_{name}"), alt=alt)
     if not pair.cells:
         st.html(f'<div class="debug-cell"><p>{escape(t("debug.compare_map_same", **place))}</p></div>')
         return

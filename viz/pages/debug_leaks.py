@@ -9,7 +9,7 @@ import streamlit as st
 
 from viz.figures import FigureWords, head_heatmap
 from viz.pages import debug_state as state
-from viz.pages.charts import CHART
+from viz.pages.charts import chart
 from viz.pages.debug_state import get, key, put
 from viz.pages.explore_sections import figure_words
 from viz.pages.explore_state import LONGEST_LINK_TEXT, Setting, any_text, choice
@@ -185,7 +185,8 @@ def _matrix(found: LeakFound) -> None:
         )  # fmt: skip
     view = found.views[str(shown)]
     with st.container(key=key("leak_matrix")):
-        st.plotly_chart(_figure(found, view), key=key("leak_chart"), config=CHART, alt=t("leak.alt", cells=view.leaked))
+        alt = t("leak.alt", cells=view.leaked)
+        chart(_figure(found, view), key=key("leak_chart"), title=t("leak.heading"), alt=alt)
 
 
 def get_shown() -> str | None:

@@ -7,12 +7,13 @@ import streamlit as st
 
 from attention_core.doctor import Finding, RecordingReport, Report
 from attention_core.intake import Case
+from viz.components.cell_clicks import cell_clicks
 from viz.figures import head_heatmap
 from viz.figures.focus import framed
 from viz.figures.mask import mask_figure
 from viz.pages import debug_state as state
 from viz.pages import finding_words
-from viz.pages.charts import CHART
+from viz.pages.charts import chart
 from viz.pages.debug_state import clamp, get, key
 from viz.pages.explore_sections import figure_words
 from viz.pages.mask_lab import mask_words
@@ -171,7 +172,9 @@ def _map(found: Examined) -> None:
     )
     framed(figure, query=query, key=key_, shape=shown.values.shape)
     with st.container(key=key("map")):
-        st.plotly_chart(figure, key=key("chart"), config=CHART, alt=t("debug.map_alt", sample=sample, head=head))
+        alt = t("debug.map_alt", sample=sample, head=head)
+        chart(figure, key=key("chart"), title=t(f"debug.map_{shown.kind}"), alt=alt)
+    cell_clicks(key("chart"), key=key("clicks"), on_click=state.choose)
     _cell(shown)
 
 
@@ -219,13 +222,12 @@ def masks(found: Examined) -> None:
     for column, (name, mask) in zip(st.columns(2, gap="large"), drawn, strict=True):
         with column:
             seen = name == "applied" and not shown.applied_known
-            st.markdown(f"**{t('debug.mask_seen' if seen else f'debug.mask_{name}')}**")
+            title = t("debug.mask_seen" if seen else f"debug.mask_{name}")
+            st.markdown(f"**{title}**")
             figure = mask_figure(
                 mask, padded_queries=shown.padded_queries, padded_keys=shown.padded_keys, words=words, width=460
             )
-            st.plotly_chart(
-                figure, width="content", key=key(f"mask_{name}"), config=CHART, alt=t(f"debug.mask_{name}_alt")
-            )
+            chart(figure, width="content", key=key(f"mask_{name}"), title=title, alt=t(f"debug.mask_{name}_alt"))
 
 
 def tables(found: Examined) -> None:

@@ -136,6 +136,13 @@ def turn_to(place: tuple[int, int, int | None, int | None]) -> None:
     st.session_state[_STEPS] = {}
 
 
+def choose(query: int, key_: int) -> None:
+    """Looks at a cell of the sample and head that are looked at."""
+    put("query", query)
+    put("key", key_)
+    point()
+
+
 def point() -> None:
     """The reader chose a cell by hand."""
     st.session_state[_WHOLE] = None

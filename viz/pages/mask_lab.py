@@ -9,9 +9,9 @@ import streamlit as st
 from attention_core.mask_code import CONVENTIONS
 from attention_core.mask_parts import MaskRecipe, PartError
 from viz.figures.mask import MaskWords, mask_figure, reach_figure
-from viz.pages import explore_sent, frame
+from viz.pages import explore_sent, frame, take_away
 from viz.pages import mask_lab_state as state
-from viz.pages.charts import CHART
+from viz.pages.charts import chart
 from viz.pages.mask_lab_controls import controls
 from viz.pages.mask_lab_state import clamp, get, key
 from viz.services.mask_lab import Coverage, MaskView, compose, mask_view, reasons, snippets
@@ -49,11 +49,13 @@ def render() -> None:
         st.warning(t("mask_lab.link_ignored", names=", ".join(state.ignored())))
     if recipe is None:
         return
+    take_away.begin(state.PREFIX)
     sample = clamp("sample", 0, recipe.batch - 1)
     shown = mask_view(recipe, sample)
     _mask(recipe, sample, shown)
     _code(recipe)
     _reach(shown)
+    take_away.fold(state.PREFIX, (t("mask_lab.title"),))
 
 
 def _mask(recipe: MaskRecipe, sample: int, shown: MaskView) -> None:
@@ -103,9 +105,9 @@ def _picture(sample: int, shown: MaskView) -> None:
         revision=f"{sample}-{state.steps()}",  # no picture twice: else a click looks like a second one
     )
     alt = t("mask_lab.chart_alt", sample=sample, count=shown.count, total=shown.allowed.size)
-    st.plotly_chart(
-        figure, width="content", key=key("chart"), config=CHART, on_select=_flip_clicked, selection_mode="points",
-        alt=alt,
+    chart(
+        figure, width="content", key=key("chart"), title=t("mask_lab.title"), alt=alt, on_select=_flip_clicked,
+        selection_mode="points",
     )  # fmt: skip
 
 
@@ -228,7 +230,7 @@ def _reach(shown: MaskView) -> None:
         _reached(coverage, layers)
     figure = reach_figure(coverage.first, layers=layers, padded=shown.padded_keys, words=mask_words())
     alt = t("mask_lab.coverage_alt", layers=layers)
-    left.plotly_chart(figure, width="content", key=key("reach_chart"), config=CHART, alt=alt)
+    chart(figure, place=left, width="content", key=key("reach_chart"), title=t("mask_lab.coverage"), alt=alt)
 
 
 def _reached(coverage: Coverage, layers: int) -> None:
@@ -264,8 +266,8 @@ def mask_words() -> MaskWords:
 
 
 def _flip_clicked() -> None:
-    chart = st.session_state.get(key("chart"))
-    for point in chart["selection"]["points"] if chart else []:
+    clicked = st.session_state.get(key("chart"))
+    for point in clicked["selection"]["points"] if clicked else []:
         if "customdata" in point:
             query, key_ = point["customdata"]
             state.flip((get("sample"), int(query), int(key_)))

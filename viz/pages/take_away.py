@@ -1,5 +1,7 @@
 """The foot of a page: its charts as pictures and as pages of their own, while somebody wants them."""
 
+from collections.abc import Callable, Mapping
+
 import streamlit as st
 
 from viz.components.picture_buttons import picture_buttons
@@ -37,7 +39,7 @@ def pictures(prefix: str, told: tuple[str, ...]) -> None:
     """Each remembered chart with its buttons."""
     found = charts.drawn()
     st.caption(t("take.pictures_note") if found else t("take.no_pictures"))
-    for one in found:
+    for one in tuple(found.values()):
         name, buttons, page = st.columns([3, 2, 1], vertical_alignment="center")
         name.markdown(one.title)
         with buttons:
@@ -49,9 +51,14 @@ def pictures(prefix: str, told: tuple[str, ...]) -> None:
             )
         page.download_button(
             t("take.html"),
-            lambda one=one: standalone_html(one.figure, title=one.title, lines=told, language=language()),
+            _page(found, one.key, told, language()),
             f"{one.key}.html",
             "text/html",
             key=f"{prefix}take_html_{one.key}",
             on_click="ignore",
         )
+
+
+def _page(found: Mapping[str, charts.Drawn], key: str, told: tuple[str, ...], code: str) -> Callable[[], str]:
+    """Makes the page of a chart as it stands when it is asked for: a part of the page may have drawn it anew."""
+    return lambda: standalone_html(found[key].figure, title=found[key].title, lines=told, language=code)
