@@ -13,6 +13,8 @@ from viz.pages import (
     learn_state,
     mask_lab,
     mask_lab_state,
+    train,
+    train_state,
 )
 
 frame.show(
@@ -20,6 +22,7 @@ frame.show(
         frame.Page("explore", explore.render, tuple(map(explore_state.key, explore_state.SETTINGS))),
         frame.Page("learn", learn.render, learn_state.KEPT),
         frame.Page("mask_lab", mask_lab.render, mask_lab_state.KEPT),
+        frame.Page("train", train.render, train_state.KEPT),
         frame.Page("bug_zoo", bug_zoo.render, bug_zoo_state.KEPT),
         frame.Page(
             "debug", debug.render, (*debug_state.KEPT, *debug_leaks.KEPT), home=debug_state.opened_with_a_file()

@@ -10,7 +10,7 @@ from torch.nn import functional
 from attention_core.diagnostics.distribution import normalized_entropy
 from attention_core.modules import TinyConfig, TinyTransformer
 from attention_core.modules.tiny import PositionKind
-from attention_core.training.tasks import IGNORED, TASKS, Task
+from attention_core.training.tasks import IGNORED, TASKS, Examples, Task
 
 WARM_UP = 50  # steps in which the learning rate rises
 TESTED = 256  # examples by which accuracy is measured; none of them is trained on
@@ -140,7 +140,7 @@ class Trainer:
         self._optimizer = torch.optim.AdamW(
             self.model.parameters(), lr=self.config.learning_rate, betas=(0.9, 0.98), weight_decay=0.01
         )
-        self.test = self.task.draw(TESTED, torch.Generator().manual_seed(self.config.seed + _TEST_SEED))
+        self.test = held_out(self.task, self.config.seed)
 
     def step(self) -> float:
         """One batch of new examples; returns its loss.
@@ -198,6 +198,11 @@ class Trainer:
     def learned(self) -> bool:
         """True when the last checkpoint has reached the goal of the task."""
         return bool(self.checkpoints) and self.checkpoints[-1].accuracy >= self.task.goal
+
+
+def held_out(task: Task, seed: int) -> Examples:
+    """The examples by which a run of that seed is measured; none of them is trained on."""
+    return task.draw(TESTED, torch.Generator().manual_seed(seed + _TEST_SEED))
 
 
 def settings(config: TrainingConfig) -> dict[str, object]:

@@ -46,6 +46,7 @@ from viz.text import (
     lesson_softmax,
     lesson_steps,
     mask_lab,
+    train,
     worked,
 )
 from viz.text.catalog import filled, merged
@@ -89,6 +90,7 @@ _PAGES = (
     lesson_scaling,
     lesson_softmax,
     lesson_steps,
+    train,
 )
 TEXTS: Mapping[str, tuple[str, str]] = MappingProxyType(merged({page.__name__: page.TEXTS for page in _PAGES}))
 
