@@ -1,6 +1,8 @@
 """What the README says is so: its code runs, its files are there, its commands exist."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,7 +17,7 @@ def code_blocks(language: str) -> list[str]:
 
 
 def test_its_python_runs_and_draws_what_it_says(capsys):
-    [block] = code_blocks("python")
+    [block] = [block for block in code_blocks("python") if "masks.draw" in block]
     names: dict[str, object] = {}
     exec(compile(block, "README.md", "exec"), names)
     said = "\n".join(re.findall(r"^# ([■⬚]+)$", block, flags=re.MULTILINE))
@@ -23,6 +25,17 @@ def test_its_python_runs_and_draws_what_it_says(capsys):
     weights = names["trace"].weights  # type: ignore[attr-defined]
     assert weights.shape == (2, 3, 5, 5)
     assert abs(weights.sum(-1) - 1).max() < 1e-6  # float32, five terms
+
+
+def test_its_figures_need_neither_torch_nor_the_app():
+    [block] = [block for block in code_blocks("python") if "head_grid" in block]
+    before = "from plotly.graph_objects import Figure\nFigure.show = lambda figure: print(figure.to_json())\n"
+    after = "import sys\nassert not {'torch', 'streamlit', 'transformers'} & set(sys.modules)\n"
+    made = subprocess.run(
+        [sys.executable, "-W", "error", "-c", before + block + after], cwd=ROOT, capture_output=True, text=True
+    )
+    assert made.returncode == 0, made.stderr
+    assert all(f"{place} {token}" in made.stdout for place, token in enumerate(("the", "cat", "sat")))
 
 
 def test_its_layout_names_what_is_there():
