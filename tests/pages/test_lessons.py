@@ -283,6 +283,8 @@ def print_of(lesson: Lesson) -> dict[str, str]:
     """Part or question -> what it shows, as one string."""
     made = {}
     for part in lesson.parts:
+        if f"part {part.name}" in TIMED.get(lesson.name, set()):
+            continue
         texts = []
         for one in leaves(part.draw({**defaults(lesson), **LATE_STAGE.get(lesson.name, {})})):
             texts.append(one.figure.to_json() if isinstance(one, Chart) else repr(one))
@@ -304,8 +306,11 @@ TURNED = {  # questions that a core broken in this way answers wrongly
     "scaling": {"question gradient", "question top"},
     "masks": {"question hollow"},
     "cross": {"question blunt"},
+    "bill": {"question exact", "question fits"},
+    "reading": {"question fetch"},
 }
 LATE_STAGE = {"steps": {"stage": "weights"}}
+TIMED = {"bill": {"part measured"}}  # another number every time
 UNTOUCHED = {  # what rests on torch alone, on sizes, or on a sum that the break leaves as it is
     "steps": {"question shape"},
     "masks": {"part meanings", "question true"},
@@ -314,6 +319,7 @@ UNTOUCHED = {  # what rests on torch alone, on sizes, or on a sum that the break
     "cross": {"question shape"},
     "order": {"part pictures"},
     "cache": {"part bill", "question fresh", "question saved"},
+    "bill": {"question doubled"},
 }
 
 
@@ -330,7 +336,8 @@ def test_a_broken_core_is_seen(lesson: Lesson, monkeypatch):
     finally:
         monkeypatch.undo()
         forget()
-    wrong = {name for name in right if name.startswith("question") and answer_in(right[name]) != answer_in(broken[name])}
+    asked = [name for name in right if name.startswith("question")]
+    wrong = {name for name in asked if answer_in(right[name]) != answer_in(broken[name])}
     assert wrong == TURNED.get(lesson.name, set())
     unchanged = {name for name in right if right[name] == broken[name]}
     assert unchanged == UNTOUCHED.get(lesson.name, set())

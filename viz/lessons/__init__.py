@@ -18,9 +18,24 @@ How a lesson is added, say number 9, ``softmax``:
 right and wrong, presses the last button, and breaks the core to see figures and answers change.
 """
 
-from viz.lessons import block, cache, cross, heads, lookup, masks, order, paths, scaling, softmax, steps
+from viz.lessons import bill, block, cache, cross, heads, lookup, masks, order, paths, reading, scaling, softmax, steps
 from viz.lessons.lesson import Lesson
 
 LESSONS: tuple[Lesson, ...] = tuple(
-    module.LESSON for module in (paths, lookup, steps, scaling, masks, heads, cross, order, softmax, block, cache)
+    module.LESSON
+    for module in (
+        paths,
+        lookup,
+        steps,
+        scaling,
+        masks,
+        heads,
+        cross,
+        order,
+        softmax,
+        block,
+        cache,
+        bill,
+        reading,
+    )
 )  # in the order of the course

@@ -5,7 +5,7 @@ from pathlib import Path
 import streamlit as st
 
 from viz.lessons import LESSONS
-from viz.lessons.lesson import Lesson, Question
+from viz.lessons.lesson import Lesson, LessonError, Question
 from viz.lessons.words import words
 from viz.pages import explore_sent, frame, learn_parts, mask_lab_sent
 from viz.pages import learn_state as state
@@ -85,7 +85,11 @@ def _step(step: int, place: str) -> None:
 
 def _question(lesson: Lesson, question: Question) -> None:
     """One question: its answers, a button, and a reason for what was chosen."""
-    asked = question.ask()
+    try:
+        asked = question.ask()
+    except LessonError as error:  # what it is about is not on this machine
+        st.error(error.text)
+        return
     stem = f"lesson.{lesson.name}.{question.name}"
     given = state.answers(lesson, question)
     found = asked.answer in given
