@@ -1,7 +1,7 @@
 """Statistics of attention: variance of scores, spread of weights, gradients, flow, and checks of every row."""
 
 from attention_core.diagnostics.cell import CellSteps, Product, cell_steps, one_head, value_norms, weighted_norms
-from attention_core.diagnostics.checks import CHECK_CODES, RowCheck, row_checks, row_sum_tolerance
+from attention_core.diagnostics.checks import CHECK_CODES, RowCheck, joined_checks, row_checks, row_sum_tolerance
 from attention_core.diagnostics.distribution import (
     SATURATED,
     attention_entropy,
@@ -71,6 +71,7 @@ __all__ = [
     "reach_layers",
     "rollout",
     "rollouts",
+    "joined_checks",
     "row_checks",
     "row_sum_error",
     "row_sum_tolerance",

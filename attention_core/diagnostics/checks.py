@@ -1,8 +1,8 @@
 """Checks of one attention call that stand over every picture: what was checked, what failed, and where."""
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import torch
@@ -88,6 +88,47 @@ def row_checks(
         _empty_rows(empty, queries),
         _padded_columns(weights, positive, keys, queries),
     )
+
+
+def joined_checks(parts: Sequence[tuple[int, Sequence[RowCheck]]]) -> tuple[RowCheck, ...]:
+    """The checks of all heads of a call from those of groups of its heads, as if they had been looked at together.
+
+    Args:
+        parts: index of the first head of a group, and the result of ``row_checks`` for it; the groups in order.
+
+    Returns:
+        One RowCheck per code, in the order of ``CHECK_CODES``; ``where`` names heads as the whole call counts them.
+
+    Raises:
+        ValueError: if there is no part.
+    """
+    if not parts:
+        raise ValueError("checks are joined from at least one group of heads: got none")
+    moved = [[_moved(check, first) for check in checks] for first, checks in parts]
+    return tuple(_joined(list(same)) for same in zip(*moved, strict=True))
+
+
+def _moved(check: RowCheck, first: int) -> RowCheck:
+    return replace(check, where=tuple((b, h + first, q, k) for b, h, q, k in check.where))
+
+
+def _joined(checks: list[RowCheck]) -> RowCheck:
+    """The same check of several groups of heads."""
+    if len(checks) == 1:
+        return checks[0]
+    found = [check for check in checks if check.count]
+    worst: CheckStatus = next(
+        status for status in ("failed", "info", "passed", "not possible") if any(c.status == status for c in checks)
+    )
+    names = dict.fromkeys(name for check in checks for name in check.parts)
+    join = {name: max if name == "tolerance" else sum for name in names}
+    parts = {name: join[name](check.parts.get(name, 0) for check in checks) for name in names}
+    sizes = [check.largest for check in found if not math.isnan(check.largest)]
+    largest = max(sizes, default=math.nan if found else 0.0)
+    # Rows of real tokens first, as in each group.
+    first = [cell for check in found for cell in check.where[: int(check.parts.get("real", len(check.where)))]]
+    rest = [cell for check in found for cell in check.where[int(check.parts.get("real", len(check.where))) :]]
+    return RowCheck(checks[0].code, worst, sum(c.count for c in checks), (*first, *rest)[:LISTED], largest, parts)
 
 
 def row_sum_tolerance(dtype: torch.dtype, k_len: int) -> float:

@@ -11,6 +11,7 @@ from torch.testing import assert_close
 from attention_core.diagnostics import effective_keys, head_patterns, pattern_cells, saturation, token_roles, top_weight
 from attention_core.from_scratch import MaskChoice, ScratchConfig
 from attention_core.pretrained import Model, Switches
+from viz.services import call_parts
 from viz.services import overview as service
 from viz.services.attention import ModelRequest, ScratchRequest, run
 from viz.services.kept import Kept
@@ -21,7 +22,7 @@ CAUSAL = ScratchRequest(TEXT, ScratchConfig(num_heads=6, num_kv_heads=2, d_model
 
 
 def test_numbers_are_those_of_the_whole_call(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(service, "WORK_BYTES", 1)  # one head at a time
+    monkeypatch.setattr(call_parts, "WORK_BYTES", 1)  # one head at a time
     made = run(CAUSAL)
     shown = service._make(CAUSAL, "decoder" if made.calls[0].kind == "decoder" else "encoder", 0, 0, None)
     for row, call in enumerate(shown.calls):
@@ -114,9 +115,7 @@ def test_progress_counts_layers_and_a_second_visitor_computes_nothing(minilm: Mo
 
 
 def test_what_is_not_there_is_refused(minilm: Model):
-    with pytest.raises(
-        ValueError, match=r"kind 'cross' at step 0: this run has \('encoder',\)"
-    ):
+    with pytest.raises(ValueError, match=r"kind 'cross' at step 0: this run has \('encoder',\)"):
         service.overview(ModelRequest(minilm.name, ("a",)), "cross", 0)
     with pytest.raises(ValueError, match="calls are of the kinds"):
         service.kind_of("sideways")

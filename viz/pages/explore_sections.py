@@ -20,6 +20,7 @@ from viz.figures import (
     stacked,
     variance_per_head,
 )
+from viz.figures.grid import EXACT_TOKENS
 from viz.figures.tables import label
 from viz.pages import explore_state as state
 from viz.pages.charts import chart
@@ -130,7 +131,7 @@ def all_heads(request: Request, made: Run, shown: CallView) -> None:
         key_tokens=labels_of(shown.key_tokens),
         allowed=shown.allowed,
         intended=shown.intended,
-        scores=shown.scores,
+        scores=shown.scores if max(shown.weights.shape[1:]) <= EXACT_TOKENS else None,
         heads_off=heads_off_of(made, shown),
         padded_queries=[token.padding for token in shown.query_tokens],
         padded_keys=[token.padding for token in shown.key_tokens],
@@ -154,18 +155,19 @@ def head_figure(shown: CallView) -> Figure:
     """The chosen head at the chosen stage."""
     clamp("head", 0, shown.heads - 1)
     head, stage = int(str(get("head"))), str(get("stage"))
+    stages = shown.stages_of(head)
     return head_heatmap(
-        getattr(shown, stage)[head],
+        stages[stage],
         stage=stage,
         scale=str(get("colour")),
         query_tokens=labels_of(shown.query_tokens),
         key_tokens=labels_of(shown.key_tokens),
         allowed=shown.allowed[head],
         intended=shown.intended[head],
-        weights=shown.weights[head],
-        scores=shown.scores[head],
-        scaled=shown.scaled[head],
-        logits=shown.logits[head],
+        scores=stages["scores"],
+        scaled=stages["scaled"],
+        logits=stages["logits"],
+        weights=stages["weights"],
         padded_queries=[token.padding for token in shown.query_tokens],
         padded_keys=[token.padding for token in shown.key_tokens],
         first_query=shown.first_query,
@@ -202,7 +204,7 @@ def one_head(made: Run, shown: CallView, enlarged: Figure, *, title: str = "") -
     )  # fmt: skip
     if _opened("table"):
         rows = head_table(
-            shown.weights[head],
+            shown.stages_of(head)["weights"],
             query_tokens=labels_of(shown.query_tokens),
             key_tokens=labels_of(shown.key_tokens),
             allowed=shown.allowed[head],
@@ -249,6 +251,8 @@ def diagnostics(shown: Statistics, panels: dict[str, Figure]) -> None:
         )
     if gap.known:
         st.caption(t("explore.theory", gap=gap.gap, means=gap.means, covariance=gap.covariance, pairing=gap.pairing))
+    if shown.every > 1:
+        st.caption(t("explore.every_score", every=shown.every))
     if _opened("numbers"):
         columns = {t("column.head"): list(range(len(numbers["raw_variance"])))}
         columns |= {t(f"column.{name}"): values for name, values in numbers.items()}

@@ -9,9 +9,8 @@ import numpy as np
 
 from viz.services.attention import Request
 from viz.services.export_tables import about_request, nested
-from viz.services.views import CallView
+from viz.services.views import STAGES, CallView
 
-STAGES = ("scores", "scaled", "logits", "weights")
 _COLUMNS = ("head", "query", "query_token", "key", "key_token", "allowed", "intended", *STAGES)
 
 
@@ -53,7 +52,7 @@ def as_csv(shown: CallView, head: int) -> bytes:
     file = io.StringIO()
     writer = csv.writer(file)
     writer.writerow(_COLUMNS)
-    stages = [getattr(shown, stage)[head] for stage in STAGES]
+    stages = list(shown.stages_of(head).values())
     for i, query in enumerate(shown.query_tokens):
         for j, key in enumerate(shown.key_tokens):
             masks = (int(shown.allowed[head, i, j]), int(shown.intended[head, i, j]))

@@ -18,8 +18,8 @@ from attention_core.diagnostics import (
 )
 from attention_core.runs import Call, Run, Token
 from viz.services.attention import Request, run
+from viz.services.call_parts import one_sample
 from viz.services.text_pieces import Piece, groups, token_pieces, word_pieces
-from viz.services.views import one_sample
 
 LISTED = 10
 

@@ -4,8 +4,8 @@ The weights of a long text never stand in memory together: 270 heads at 2,048 to
 time are computed, pooled, counted and let go.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from math import ceil
 from typing import get_args
 
@@ -28,11 +28,10 @@ from attention_core.diagnostics import (
 )
 from attention_core.runs import Call, CallInputs, CallKind, Run, Token
 from viz.services.attention import Request, run
+from viz.services.call_parts import one_sample, some_heads
 from viz.services.kept import Kept
-from viz.services.views import one_sample
 
 THUMBNAIL = 48  # most cells along a side of a thumbnail; longer texts are pooled
-WORK_BYTES = 48 * 2**20  # of weights computed at a time, at least one head; what is made of them takes about five times
 QUICK_TOKENS = 256  # up to here the numbers are there before a bar of progress could be read
 KEPT_OVERVIEWS = 16
 KEPT_OVERVIEW_BYTES = 128 * 2**20
@@ -231,7 +230,7 @@ def _layer(inputs: CallInputs, cells: PatternCells, query_tokens: tuple[Token, .
     valid = ~torch.tensor([token.padding for token in query_tokens])
     forbidden = ~(inputs.allowed & inputs.intended)
     forbidden = forbidden.reshape((1,) * (4 - forbidden.dim()) + forbidden.shape).expand(1, -1, q_len, k_len)
-    parts = [_part(piece, cells, valid, forbidden, block, heads) for heads, piece in _some_heads(inputs)]
+    parts = [_part(piece, cells, valid, forbidden, block, heads) for heads, piece in some_heads(inputs)]
     joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     return _Layer(
         block=block,
@@ -282,37 +281,6 @@ def _part(
         "leaks": leaks.numpy(),
         "broken": (~thumbnails[0].isfinite()).flatten(1).any(dim=1).numpy(),
     }
-
-
-def _some_heads(inputs: CallInputs) -> Iterator[tuple[slice, CallInputs]]:
-    """The call in parts of a few heads, as many as the budget holds."""
-    heads, q_len = inputs.query.shape[1:3]
-    kv_heads, k_len = inputs.key.shape[1:3]
-    count = max(1, WORK_BYTES // (4 * q_len * k_len))
-
-    def cut(tensor: Tensor | None, part: slice) -> Tensor | None:
-        if tensor is None or tensor.dim() < 3 or tensor.shape[-3] == 1:
-            return tensor
-        return tensor[..., part, :, :]
-
-    for start in range(0, heads, count):
-        part = slice(start, min(start + count, heads))
-        group = torch.arange(part.start, part.stop) // (heads // kv_heads)
-        allowed = cut(inputs.allowed, part)
-        assert allowed is not None
-        yield (
-            part,
-            replace(
-                inputs,
-                query=inputs.query[:, part],
-                key=inputs.key[:, group],
-                value=inputs.value[:, group],
-                allowed=allowed,
-                own_allowed=cut(inputs.own_allowed, part),
-                bias=cut(inputs.bias, part),
-                sinks=None if inputs.sinks is None else inputs.sinks[..., part],
-            ),
-        )
 
 
 def _of_heads(cells: PatternCells, heads: slice) -> PatternCells:

@@ -12,9 +12,10 @@ from torch import Tensor
 from attention_core.diagnostics import merge_words, rollouts
 from attention_core.runs import Call, Run
 from viz.services.attention import Request, run
+from viz.services.call_parts import one_sample
 from viz.services.flow import stack
 from viz.services.text_pieces import Piece, groups, token_pieces, word_pieces
-from viz.services.views import CallView, one_sample
+from viz.services.views import CallView
 
 MOST_TEXT = 512  # tokens or words drawn at once
 MOST_LINES = 256
@@ -104,10 +105,11 @@ def _one_map(request: Request, shown: CallView, kind: str, head: int) -> tuple[n
     if kind == "rollout":
         return _rollout(request, shown.call.name, shown.sample)
     if kind == "mean":
-        leaks = (~shown.intended & (shown.weights != 0)).any(axis=0)
+        weights = shown.weights
+        leaks = (~shown.intended & (weights != 0)).any(axis=0)
         meant = np.asarray(shown.intended.any(axis=0) & ~leaks)
-        return shown.weights.mean(axis=0), np.asarray(shown.allowed.any(axis=0)), meant
-    return shown.weights[head], shown.allowed[head], shown.intended[head]
+        return weights.mean(axis=0), np.asarray(shown.allowed.any(axis=0)), meant
+    return shown.stages_of(head)["weights"], shown.allowed[head], shown.intended[head]
 
 
 def most_lines(heads: int) -> int:

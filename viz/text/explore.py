@@ -350,6 +350,10 @@ TEXTS: dict[str, tuple[str, str]] = {
         "理论值是各维 Var(q) × Var(k) 之和，假设 q 与 k 独立且均值为零：两个方差都为 1 时等于 d_k。平均而言，实测 − 理论 = {gap:.3g}："
         "其中 {means:.3g} 来自非零均值，{covariance:.3g} 来自各维共变，{pairing:.3g} 来自查询与键的配对。",
     ),
+    "explore.every_score": (
+        "The histograms hold every {every}th score of an allowed pair; all other numbers are over all pairs.",
+        "直方图只取允许的查询–键对中每 {every} 个里的 1 个分数；其余数值均由全部配对算出。",
+    ),
     "explore.scores_title": ("Scores before softmax", "softmax 之前的分数"),
     "explore.softmax_title": ("What softmax makes of them", "softmax 的结果"),
     "explore.scores_alt": (
