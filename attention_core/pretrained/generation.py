@@ -354,14 +354,22 @@ def _cache_name(model: "Model") -> str | None:
     return next((name for name in ("cache", "past_key_values") if name in taken), None)
 
 
-def _check(model: "Model", switches: Switches, max_new_tokens: int) -> None:
+def refusal_to_write(model: "Model") -> str | None:
+    """Why a model cannot write step by step; None where it can."""
     if model.task not in ("next-token", "seq2seq"):
-        raise ValueError(f"only a model that foretells the next token can write: {model.name} does not; take a decoder")
+        return f"only a model that foretells the next token can write: {model.name} does not; take a decoder"
     if model.reason is not None or _cache_name(model) is None:
-        raise ValueError(
+        return (
             f"writing step by step needs attention that runs through ours and a cache: {model.architecture} lacks one; "
             "read texts as a whole, or take another model"
         )
+    return None
+
+
+def _check(model: "Model", switches: Switches, max_new_tokens: int) -> None:
+    refusal = refusal_to_write(model)
+    if refusal is not None:
+        raise ValueError(refusal)
     if switches.mask == "custom":
         raise ValueError("a drawn mask has one size, and a text that is written grows: take another mask")
     if isinstance(max_new_tokens, bool) or not isinstance(max_new_tokens, int) or max_new_tokens < 1:

@@ -16,6 +16,7 @@ from attention_core.pretrained import answers
 from attention_core.pretrained.heads import Task
 from attention_core.pretrained.resuming import Resumable
 from attention_core.pretrained.running import Model
+from attention_core.pretrained.samples import Sample
 from attention_core.pretrained.switches import Switches
 from attention_core.runs import Call
 
@@ -91,7 +92,7 @@ class HeadMapping:
         resumes: passes start at the layer of the head, above the layers that stay as they are.
     """
 
-    def __init__(self, model: Model, text: str, *, measure: Measure, switches: Switches = Switches()) -> None:  # noqa: B008
+    def __init__(self, model: Model, text: Sample, *, measure: Measure, switches: Switches = Switches()) -> None:  # noqa: B008
         """Reads the text and runs it once.
 
         Args:
@@ -172,7 +173,7 @@ class HeadMapping:
 
 def head_map(
     model: Model,
-    text: str,
+    text: Sample,
     *,
     measure: Measure | None = None,
     switches: Switches = Switches(),  # noqa: B008 - frozen

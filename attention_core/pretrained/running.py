@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from attention_core.pretrained.agreement import attentions_of, compare
 from attention_core.pretrained.backend import Recording, recording
 from attention_core.pretrained.catalog import CatalogEntry
-from attention_core.pretrained.generation import Generation
+from attention_core.pretrained.generation import Generation, refusal_to_write
 from attention_core.pretrained.heads import Head, Task
 from attention_core.pretrained.processors import BusyError as BusyError
 from attention_core.pretrained.processors import processor
@@ -44,6 +44,7 @@ class Model:
         limit: most tokens that it can read, added ones included; None where there is no limit.
         mask_id: id of the token that stands for a hidden word; None where the model has none.
         takes_pairs, takes_chats: its tokenizer has a template for them.
+        can_write: ``generate`` can write with it.
         width: size of its hidden states.
         vocabulary: number of token ids that it has a vector for.
         parameters: number of weights.
@@ -99,6 +100,7 @@ class Model:
         self._shifts = not traits.takes_positions and self._left_padding_shifts()
         self._head = self._fitting(head, task)
         self.task: Task = "embedding" if traits.pooled else task if self._head is not None else "none"
+        self.can_write = refusal_to_write(self) is None
 
     def _probe(self) -> dict[str, Tensor]:
         """Three tokens of no meaning, and two of a target, so that their lengths tell the two apart."""

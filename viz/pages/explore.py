@@ -9,6 +9,7 @@ from attention_core.runs import Run
 from viz.figures.labels import visible
 from viz.pages import explore_answer
 from viz.pages import explore_controls as controls
+from viz.pages import explore_inputs as inputs
 from viz.pages import explore_messages as messages
 from viz.pages import explore_models as models
 from viz.pages import explore_sections as sections
@@ -25,6 +26,7 @@ from viz.services.attention import (
     Typed,
     model_switches,
     run,
+    samples_of,
     scratch_config,
     targets_of,
     typed,
@@ -52,6 +54,7 @@ def render() -> None:
     with st.sidebar:
         models.source_choice()
     model = models.chosen_model(str(get("source")))
+    inputs.choice(model)
     stacks.target_input(model)
     with st.sidebar:
         if model is not None:
@@ -98,7 +101,7 @@ def _request(model: Model | None, written: Typed) -> Request:
     if model is None:
         return ScratchRequest(written.text, scratch_config(values))
     targets = targets_of(model.name, values["target"], lines=values["lines"])
-    return ModelRequest(model.name, written.samples, values["side"], model_switches(values), targets)
+    return ModelRequest(model.name, samples_of(model.name, values), values["side"], model_switches(values), targets)
 
 
 def _opening(text: str) -> str:
@@ -119,6 +122,7 @@ def _picture(request: Request, made: Run) -> None:
     shown = view(request, call.name, bounded("sample", len(made.texts) - 1))
     sections.what_was_run(request, made, shown)
     sections.verdicts(shown)
+    inputs.padding_effects(request, made)
     take_away.begin()
     views.draw(request, made, shown)
     if isinstance(request, ModelRequest):

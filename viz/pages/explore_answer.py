@@ -21,7 +21,7 @@ from viz.services.answers import (
     task_of,
     text_numbers,
 )
-from viz.services.attention import ModelRequest, embedding_cosines, revision
+from viz.services.attention import ModelRequest, embedding_cosines, revision, text_of
 from viz.services.views import CallView
 from viz.text import t
 
@@ -125,7 +125,7 @@ def _by_token(numbers: TextNumbers, neutral: bool) -> dict[str, list]:
 
 def _embeddings(request: ModelRequest) -> None:
     st.write(t("answer.cosine"))
-    cosines = zip(request.texts, embedding_cosines(request), strict=True)
+    cosines = zip(map(text_of, request.texts), embedding_cosines(request), strict=True)
     st.html(
         _table(
             [t("answer.column_sample"), t("answer.column_cosine")],

@@ -18,7 +18,7 @@ from viz.pages.explore_kept import forget, keep, unpacked
 from viz.pages.explore_numbers import inside, number, styles
 from viz.pages.explore_sections import differences, figure_words, labels_of, words_of_maps
 from viz.pages.explore_state import SETTINGS, get, key, put
-from viz.services.attention import SCRATCH, ModelRequest, Request, ScratchRequest, revision
+from viz.services.attention import SCRATCH, ModelRequest, Request, ScratchRequest, revision, text_of
 from viz.services.explore_compare import (
     NUMBERS,
     Change,
@@ -118,7 +118,7 @@ def _model(request: Request, sample: int, layer: int, head: int) -> Side | None:
         format_func=source_title, width=320,
     )  # fmt: skip
     st.caption(t("compare.about_model"))
-    text = request.texts[sample] if isinstance(request, ModelRequest) else request.text
+    text = text_of(request.texts[sample]) if isinstance(request, ModelRequest) else request.text
     values = {name: setting.default for name, setting in SETTINGS.items()}
     other = request_of(values | {"source": get("other_source"), "text": text})
     with st.spinner(t("explore.running")):
@@ -156,7 +156,7 @@ def _title(one: Side) -> str:
         usual = t("explore.scaling_off") if config.scale == "off" else number(config.factor, 3)
         window = "causal+window" if config.mask.kind == "window" and config.mask.causal else config.mask.kind
         parts += [f"{t('explore.scaling')}: {usual}", f"{t('explore.mask')}: {t(f'mask.{window}')}"]
-    text = one.request.texts[0] if isinstance(one.request, ModelRequest) else one.request.text
+    text = text_of(one.request.texts[0]) if isinstance(one.request, ModelRequest) else one.request.text
     return " · ".join([*parts, t("compare.quoted", text=hover_text(text, 80))])
 
 

@@ -93,8 +93,6 @@ def model_controls(model: Model, places: Places) -> None:
     )  # fmt: skip
     _reset("model")
     with st.expander(t("explore.more")):
-        st.toggle(t("explore.lines"), key=key("lines"), help=t("explore.lines_help"))
-        _select("side", "explore.mask_side", state.SIDES, "explore.side", disabled=not get("lines"), joint="_")
         st.number_input(
             t("explore.softcap"), 0.0, 100.0, key=key("softcap"), help=t("explore.softcap_help"), step=0.5,
             disabled=fixed,
@@ -217,6 +215,7 @@ def _use_example() -> None:
     example = _example(chosen)
     put("text", example.text)
     put("lines", example.lines)
+    put("form", "text")
     put("sample", 0)
     source = get("source")
     if source in example.unread_by:

@@ -27,6 +27,7 @@ def receive(mask: str) -> None:
     default_text = examples()[0].text
     text = st.session_state.get(key("text"), default_text)
     source, lines = st.session_state.get(key("source")), st.session_state.get(key("lines"))
+    put("form", "text")
     if isinstance(source, str) and not lines and fits_model(source, text, mask):
         put("model_mask", CUSTOM_MASK)
         put("mask_rows", mask)

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 import streamlit as st
 
 from attention_core.diagnostics import PATTERNS
+from viz.services.generation import MOST_NEW
 from viz.services.head_map import MEASURES
 from viz.services.overview import CHOICES
 from viz.services.sent_masks import packed_mask
 
 PREFIX = "explore_"
 LONGEST_LINK_TEXT = 1500
-LONG_TEXTS = ("text", "target", "other_text", "kept")
+LONG_TEXTS = ("text", "second", "target", "other_text", "kept")
 _RESTORED = PREFIX + "restored"
 _IGNORED = PREFIX + "ignored"  # names of settings in the link that could not be used
 _ARRIVED = PREFIX + "arrived"  # all settings as the first run left them
@@ -99,7 +100,8 @@ def any_text(text: str) -> Value:
 STAGES = ("scores", "scaled", "logits", "weights")
 COLOURS = ("fixed", "row-max", "log")
 SCALINGS = ("default", "off", "custom")
-VIEWS = ("heads", "overview", "text", "lines", "stages", "compare", "flow", "head_map")
+VIEWS = ("heads", "overview", "text", "lines", "stages", "compare", "flow", "generation", "head_map")
+FORMS = ("text", "pair", "chat")  # of a single text; "lines" makes several
 TEXT_MAPS = ("head", "mean", "rollout")
 OVERVIEW_COLOURS = ("weights", *CHOICES)
 KINDS = ("encoder", "decoder", "cross")
@@ -147,6 +149,9 @@ SETTINGS: Mapping[str, Setting] = {
     "source": Setting("", any_text),
     "target": Setting("", any_text),
     "lines": Setting(False, flag),
+    "form": Setting("text", choice(*FORMS)),
+    "second": Setting("", any_text),
+    "padding_effect": Setting(False, flag),
     "side": Setting("right", choice(*SIDES)),
     "sample": Setting(0, whole(0, 63)),
     "layer": Setting(0, whole(0, 127)),
@@ -169,6 +174,10 @@ SETTINGS: Mapping[str, Setting] = {
     "other_layer": Setting(0, whole(0, 127)),
     "other_head": Setting(0, whole(0, 127)),
     "other_source": Setting("", any_text),
+    "new_tokens": Setting(20, whole(1, MOST_NEW)),
+    "draw_temperature": Setting(0.0, real(0.0, 2.0)),
+    "draw_seed": Setting(0, whole(0, 2**31 - 1)),
+    "written": Setting(0, whole(0, MOST_NEW)),
     "cell_query": Setting(2, whole(0, 100_000)),
     "cell_key": Setting(1, whole(0, 100_000)),
     "overview_colour": Setting("weights", choice(*OVERVIEW_COLOURS)),

@@ -14,6 +14,7 @@ from attention_core.runs import Run
 from viz.pages import (
     explore_compare,
     explore_flow,
+    explore_generation,
     explore_head,
     explore_head_map,
     explore_lines,
@@ -66,6 +67,7 @@ VIEWS: Mapping[str, Callable[[Request, Run, CallView], None]] = MappingProxyType
         "stages": explore_head.draw,
         "compare": explore_compare.draw,
         "flow": explore_flow.draw,
+        "generation": explore_generation.draw,
         "head_map": explore_head_map.draw,
     }
 )

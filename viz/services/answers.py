@@ -13,7 +13,7 @@ from torch import Tensor
 from attention_core.pretrained import Model, Switches, answers
 from attention_core.runs import Run
 from attention_core.scratch_config import ControlError
-from viz.services.attention import ModelRequest, run
+from viz.services.attention import ModelRequest, run, text_of
 from viz.services.models import loaded_model
 
 WORDS = 10
@@ -182,7 +182,7 @@ def similarities(request: ModelRequest) -> tuple[tuple[Pair, ...], tuple[Pair, .
     Raises:
         LoadError, BusyError, ValueError: as ``run``.
     """
-    own = tuple(combinations(request.texts, 2))[:MOST_PAIRS]
+    own = tuple(combinations(map(text_of, request.texts), 2))[:MOST_PAIRS]
     return tuple(_pair(request, *pair) for pair in own), tuple(_pair(request, *pair) for pair in example_pairs())
 
 

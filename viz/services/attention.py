@@ -17,7 +17,7 @@ import torch
 
 from attention_core.drawn_masks import unpack
 from attention_core.from_scratch import MaskChoice, ScratchConfig, run_from_scratch
-from attention_core.pretrained import Switches
+from attention_core.pretrained import Chat, Pair, Sample, Switches
 from attention_core.runs import Run
 from viz.services.models import loaded_model
 
@@ -34,13 +34,13 @@ KEPT_BYTES = 256 * 2**20
 
 @dataclass(frozen=True)
 class ModelRequest:
-    """A run of a pretrained model: its catalog name, one text per sample, padding side, switches.
+    """A run of a pretrained model: its catalog name, one text, pair or chat per sample, padding side, switches.
 
     ``targets`` are for encoder-decoders, one per text; without them the model writes its own.
     """
 
     model: str
-    texts: tuple[str, ...]
+    texts: tuple[Sample, ...]
     padding_side: str = "right"
     switches: Switches = Switches()  # noqa: RUF009 - frozen
     targets: tuple[str, ...] = ()
@@ -178,6 +178,30 @@ def typed(text: str, *, lines: bool) -> Typed:
     return Typed(kept, tuple(found[:MOST_SAMPLES]) or (kept,), len(text), len(found))
 
 
+def forms_of(model: str) -> tuple[str, ...]:
+    """What one sample of a loaded model can be: "text", and "pair" and "chat" where its tokenizer has a template."""
+    found = loaded_model(model)
+    return ("text", *["pair"] * found.takes_pairs, *["chat"] * found.takes_chats)
+
+
+def samples_of(model: str, values: Mapping[str, Any]) -> tuple[Sample, ...]:
+    """What is run of the page's settings: a form that the model cannot take is a plain text."""
+    written = typed(values["text"], lines=values["lines"])
+    if values["lines"] or values["form"] not in forms_of(model):
+        return written.samples
+    second = typed(values["second"], lines=False).text
+    if values["form"] == "pair":
+        return (Pair(written.text, second),)
+    return (Chat(written.text, second),) if values["form"] == "chat" else written.samples
+
+
+def text_of(sample: Sample) -> str:
+    """What the visitor typed of a sample, as one text."""
+    if isinstance(sample, Chat):
+        return sample.user
+    return sample.text if isinstance(sample, Pair) else sample
+
+
 def targets_of(model: str, target: str, *, lines: bool) -> tuple[str, ...]:
     """The typed target as a request names it; none where the model reads none or is to write its own."""
     if not target.strip() or loaded_model(model).kind != "encoder-decoder":
@@ -213,7 +237,7 @@ def run(request: Request) -> Run:
     return made
 
 
-def revision(request: Request, *place: object) -> str:
+def revision(request: object, *place: object) -> str:
     """A short name for what is drawn from a request: the same for the same, another for anything else."""
     return hashlib.sha256(repr((request, place)).encode("utf-8", "surrogatepass")).hexdigest()[:12]
 

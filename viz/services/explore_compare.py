@@ -19,6 +19,7 @@ from viz.services.attention import (
     ScratchRequest,
     model_switches,
     run,
+    samples_of,
     scratch_config,
     targets_of,
     typed,
@@ -102,7 +103,7 @@ def request_of(values: Mapping[str, Any]) -> Request:
     """
     if values["source"] == SCRATCH:
         return ScratchRequest(typed(values["text"], lines=False).text, scratch_config(values))
-    samples = typed(values["text"], lines=values["lines"]).samples
+    samples = samples_of(values["source"], values)
     targets = targets_of(values["source"], values["target"], lines=values["lines"])
     return ModelRequest(values["source"], samples, values["side"], model_switches(values), targets)
 

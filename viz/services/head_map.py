@@ -16,7 +16,7 @@ import numpy as np
 from streamlit.runtime import exists, get_instance
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from attention_core.pretrained import Switches
+from attention_core.pretrained import Sample, Switches
 from attention_core.pretrained.answers import masked_positions
 from attention_core.pretrained.head_map import MEASURES as MEASURES
 from attention_core.pretrained.head_map import HeadMapping, Measure, measures_of
@@ -43,7 +43,7 @@ class MapRequest:
     """
 
     model: str
-    text: str
+    text: Sample
     switches: Switches
     measure: Measure
 

@@ -190,11 +190,6 @@ TEXTS: dict[str, tuple[str, str]] = {
         "这些头的输出在输出投影之前被置 0，其权重仍会显示。",
     ),
     "explore.call_head": ("layer {layer}, head {head}", "第 {layer} 层，头 {head}"),
-    "explore.lines": ("Each line is a sample", "每行一个样本"),
-    "explore.lines_help": (
-        "Runs the lines as one batch; shorter ones are padded and their padding is masked.",
-        "把各行作为一个批次运行；较短的行会被填充，填充位置被掩码。",
-    ),
     "explore.sample": ("Sample shown", "显示的样本"),
     "explore.sample_option": ("{index}: {text}", "{index}：{text}"),
     "explore.sample_help": ("Which line of the batch is drawn.", "显示批次中的哪一行。"),
