@@ -12,6 +12,8 @@ WEIGHTS_TOLERANCE = 1e-5
 UNSCALED_TOLERANCE = 1e-4  # for models that do not scale their scores: sums of larger numbers
 OUTPUT_TOLERANCE = 1e-4
 REFERENCE = "transformers eager"
+SCORES_FOR_MAPS = frozenset({"SqueezeBertModel"})
+"""Models that hand out their masked scores under the name of attention maps; the softmax of these is compared."""
 
 
 def compare(
@@ -41,19 +43,23 @@ def compare(
         ours = call.trace(keep=("weights",)).weights
         assert ours is not None
         rows = source_real if source_real is not None and name.startswith("encoder.") else real
-        weights[name] = _largest((ours - theirs).abs().amax(dim=(1, 3))[rows])
+        weights[name] = largest_of((ours - theirs).abs().amax(dim=(1, 3))[rows])
     unscaled = any(call.own_scale == 1.0 for call in inputs.values())
     return Agreement(
         REFERENCE,
         weights,
-        _largest((output - reference)[real].abs()),
+        largest_of((output - reference)[real].abs()),
         UNSCALED_TOLERANCE if unscaled else WEIGHTS_TOLERANCE,
         OUTPUT_TOLERANCE,
     )
 
 
-def attentions_of(outputs: Any) -> tuple[Tensor, ...]:
+def attentions_of(outputs: Any, kind: str = "") -> tuple[Tensor, ...]:
     """The attention maps in a model's outputs; fused implementations leave them out without an error.
+
+    Args:
+        outputs: of a model that was asked for its maps.
+        kind: its class; for one of ``SCORES_FOR_MAPS`` the softmax of what it gives.
 
     Raises:
         ValueError: if there are none, or some are missing.
@@ -64,9 +70,14 @@ def attentions_of(outputs: Any) -> tuple[Tensor, ...]:
             "attention maps must come with the outputs: got none, this model runs on a fused implementation (sdpa or "
             'flash) that never forms them; reload it with attn_implementation="eager"'
         )
-    return tuple(maps)
+    return tuple(map(_softmax, maps)) if kind in SCORES_FOR_MAPS else tuple(maps)
 
 
-def _largest(differences: Tensor) -> float:
+def _softmax(scores: Tensor) -> Tensor:
+    return scores.softmax(dim=-1)
+
+
+def largest_of(differences: Tensor) -> float:
+    """The largest of absolute differences; inf where one is not a number."""
     largest = float(differences.max())  # NaN wins over every number
     return math.inf if math.isnan(largest) else largest

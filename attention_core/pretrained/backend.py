@@ -10,7 +10,7 @@ import math
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import torch
@@ -193,6 +193,7 @@ def attention(
     if pre_scale is not None:  # the model scaled its queries before the call: undo it, so that scores are raw here too
         query, scale = query / pre_scale, pre_scale
     inputs = _switched(record, call, query, key, value, allowed, bias, sinks, scale, softcap, attention_mask)
+    inputs = replace(inputs, pre_scaled=pre_scale is not None)
     trace = inputs.trace(keep=("weights",))
     record.calls.append(call)
     if record.keep:

@@ -1,18 +1,16 @@
 """A loaded model: text in, a run out, with what the switches change and how far it is from the model's own maps."""
 
 import copy
-import threading
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 
-from attention_core.pretrained.agreement import attentions_of, compare
 from attention_core.pretrained.backend import Recording, recording
 from attention_core.pretrained.catalog import CatalogEntry
+from attention_core.pretrained.comparing import Agreements
+from attention_core.pretrained.facts import scaling_of
 from attention_core.pretrained.generation import Generation, refusal_to_write
 from attention_core.pretrained.heads import Head, Task
 from attention_core.pretrained.processors import BusyError as BusyError
@@ -25,8 +23,6 @@ from attention_core.pretrained.tokens import Batch, PaddingSide, TextReader
 from attention_core.pretrained.traits import Traits
 from attention_core.runs import Agreement, Answer, Call, Note, Run
 
-_REMEMBERED_AGREEMENTS = 64
-
 
 class Model:
     """A pretrained model that runs our attention; safe to use from several threads at once. Made by ``load``.
@@ -36,6 +32,7 @@ class Model:
         entry: its line in the catalog; None for folders and hub models.
         calls: the attention calls of one forward pass, in order.
         heads: call name -> number of query heads.
+        scaling: where it puts its factor on the scores, see ``facts.Scaling``.
         kind: "encoder", "decoder" or "encoder-decoder".
         switchable: False where its attention does not run through ours and is only recorded; then no switch can act.
         architecture: class of transformers that it is.
@@ -76,8 +73,7 @@ class Model:
         self.switchable = switchable
         self.architecture = type(self._whole).__name__
         self.reason = None if switchable else refusal(type(module).__name__)
-        self._agreements: OrderedDict[tuple[object, ...], Agreement] = OrderedDict()
-        self._agreements_guard = threading.Lock()
+        self._agreements = Agreements(self._whole, twin, dispatches=switchable)
         self.limit = traits.limit
         self.mask_id = reader.mask_id
         self.takes_pairs, self.takes_chats = reader.takes_pairs, reader.takes_chats
@@ -89,6 +85,7 @@ class Model:
         self.width: int = probed.last_hidden_state.shape[-1]
         self.calls = tuple(probe.calls)
         self.heads: Mapping[str, int] = probe.heads
+        self.scaling = scaling_of(probe.inputs.values(), recorded=not switchable)
         self.kind: Literal["encoder", "decoder", "encoder-decoder"] = "encoder"
         if targets is not None:
             self.kind = "encoder-decoder"
@@ -350,26 +347,16 @@ class Model:
         inputs: Mapping[str, Tensor],
         neutral: tuple[Recording, Tensor] | None,
     ) -> Agreement:
-        with self._agreements_guard:
-            known = self._agreements.get(key)
-            if known is not None:
-                self._agreements.move_to_end(key)
-                return known
-        if neutral is None:
+        def run_neutral() -> tuple[Recording, Tensor]:
+            if neutral is not None:
+                return neutral
             record = Recording(real=batch.real)
-            neutral = record, self._forward(self._module, inputs, record).last_hidden_state
-        record, output = neutral
-        reference = self._forward(self._twin, inputs, None, output_attentions=True)
+            return record, self._forward(self._module, inputs, record).last_hidden_state
+
         source = None if self._targets is None else inputs["attention_mask"].bool()
-        agreed = compare(
-            record.inputs, output, attentions_of(reference), reference.last_hidden_state, batch.real, source
+        return self._agreements.of(
+            key, batch.real, source, run_neutral, lambda module, **given: self._forward(module, inputs, None, **given)
         )
-        agreed = replace(agreed, output=max(agreed.output, record.rebuilt))
-        with self._agreements_guard:
-            self._agreements[key] = agreed
-            while len(self._agreements) > _REMEMBERED_AGREEMENTS:
-                self._agreements.popitem(last=False)
-        return agreed
 
     def _check(self, switches: Switches) -> None:
         if self.reason is not None and not switches.neutral:

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from attention_core.pretrained import Model, Switches, load, processors
+from attention_core.pretrained import Model, Switches, comparing, load, processors
 from attention_core.pretrained import running as running_module
 from attention_core.pretrained.backend import IMPLEMENTATION, Recording, recording
 from attention_core.runs import Run
@@ -111,25 +111,25 @@ def test_agreement_reports_a_difference(minilm: Model) -> None:
     batch = minilm.read(SENTENCE)
     reference = minilm._forward(minilm._twin, minilm._inputs(batch), None, output_attentions=True)
     wrong = minilm.run(SENTENCE, switches=Switches(temperature=1.001, layers=frozenset({3})), agreement=False)
-    found = running_module.compare(
+    found = comparing.compare(
         wrong.inputs, wrong.output, reference.attentions, reference.last_hidden_state, batch.real
     )
     assert not found.passed
     assert found.weights["encoder.2"] <= 1e-5 < found.weights["encoder.3"]
     broken = torch.full_like(wrong.output, float("nan"))
-    assert not running_module.compare(
+    assert not comparing.compare(
         minilm.run(SENTENCE).inputs, broken, reference.attentions, reference.last_hidden_state, batch.real
     ).passed
     with pytest.raises(ValueError, match="one reference map per attention call: got 5 for 6 calls"):
-        running_module.compare(wrong.inputs, wrong.output, reference.attentions[:5], wrong.output, batch.real)
+        comparing.compare(wrong.inputs, wrong.output, reference.attentions[:5], wrong.output, batch.real)
 
 
 @pytest.mark.model
 def test_agreement_is_of_the_neutral_run_and_made_once(minilm: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     minilm._agreements.clear()
     made: list[int] = []
-    compare = running_module.compare
-    monkeypatch.setattr(running_module, "compare", lambda *a: made.append(1) or compare(*a))
+    compare = comparing.compare
+    monkeypatch.setattr(comparing, "compare", lambda *a: made.append(1) or compare(*a))
     switched = minilm.run(SENTENCE, switches=Switches(scaling=False))
     neutral = minilm.run(SENTENCE)
     assert switched.agreement is not None and switched.agreement is neutral.agreement

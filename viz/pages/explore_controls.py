@@ -8,6 +8,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attention_core.pretrained import Model
+from viz.pages import explore_facts as facts
 from viz.pages import explore_stacks as stacks
 from viz.pages import explore_state as state
 from viz.pages import explore_worked as worked
@@ -76,6 +77,7 @@ def model_controls(model: Model, places: Places) -> None:
     stacks.layer_choice(model)
     fixed = not stacks.settle_switches(model)
     _scaling(places, disabled=fixed)
+    facts.about_scaling(model)
     _select("model_mask", "explore.mask", state.model_masks(), "mask", disabled=fixed)
     places.mark("mask")
     st.number_input(

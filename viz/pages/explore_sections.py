@@ -22,6 +22,7 @@ from viz.figures import (
 )
 from viz.figures.grid import EXACT_TOKENS
 from viz.figures.tables import label
+from viz.pages import explore_facts
 from viz.pages import explore_state as state
 from viz.pages.charts import chart
 from viz.pages.explore_stacks import call_title, head_title
@@ -53,6 +54,8 @@ def what_was_run(request: Request, made: Run, shown: CallView) -> None:
     if made.agreement is not None:
         other = "explore.agreement_model" if isinstance(request, ModelRequest) else "explore.agreement_scratch"
         _agreement(made.agreement, other)
+    if isinstance(request, ModelRequest):
+        explore_facts.line(request, made)
 
 
 def run_lines(request: Request, made: Run, shown: CallView) -> tuple[str, ...]:
@@ -106,6 +109,10 @@ def _agreement(agreement: Agreement, key_of_text: str) -> None:
         output=_size(agreement.output),
         output_limit=agreement.output_tolerance,
     )
+    if agreement.default is not None:
+        known = "" if agreement.default_output is None else _size(agreement.default_output)
+        code = "eager" if agreement.default == "eager" else "fused" if known else "unmeasured"
+        text += t(f"agreement.default_{code}", default=agreement.default, output=known)
     status, word = ("passed", "explore.pass") if agreement.passed else ("failed", "explore.fail")
     st.html(f'<div class="run">{_chip(status, t(word), text)}</div>')
 
