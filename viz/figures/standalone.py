@@ -3,6 +3,7 @@
 from html import escape
 
 import plotly.graph_objects as go
+from plotly.offline import get_plotlyjs
 
 _CONFIG = {
     "displaylogo": False,
@@ -25,12 +26,31 @@ def standalone_html(figure: go.Figure, *, title: str, lines: tuple[str, ...] = (
         lines: plain texts below the heading, as what was run and with which switches.
         language: code of the language of the texts.
     """
-    drawn = go.Figure(figure)
-    drawn.update_layout(template="plotly_white", font={"color": "#1f2430"})
-    chart = drawn.to_html(full_html=False, include_plotlyjs=True, include_mathjax=False, config=_CONFIG)
+    chart = _on_white(figure).to_html(full_html=False, include_plotlyjs=True, include_mathjax=False, config=_CONFIG)
     said = "".join(f"<p>{escape(line)}</p>" for line in lines)
     return (
         f'<!doctype html><html lang="{escape(language)}"><head><meta charset="utf-8">'
         f'<meta name="viewport" content="width=device-width"><title>{escape(title)}</title><style>{_STYLE}</style>'
         f"</head><body><h1>{escape(title)}</h1>{said}<main>{chart}</main></body></html>"
     )
+
+
+def plotly_script() -> str:
+    """plotly.js as a script element (4.8 MB), once per page, above its ``figure_block``s."""
+    return f"<script>{get_plotlyjs()}</script>"
+
+
+def figure_block(figure: go.Figure, *, width: int) -> str:
+    """A figure as HTML for a page of that width in pixels that holds ``plotly_script``; for white paper.
+
+    The width is fixed: a figure that follows its window is redrawn while the page is being printed, too late.
+    """
+    drawn = _on_white(figure)
+    drawn.update_layout(width=width, autosize=False)
+    config = {"displayModeBar": False, "responsive": False}
+    return drawn.to_html(full_html=False, include_plotlyjs=False, include_mathjax=False, config=config)
+
+
+def _on_white(figure: go.Figure) -> go.Figure:
+    drawn = go.Figure(figure)
+    return drawn.update_layout(template="plotly_white", font={"color": "#1f2430"})

@@ -18,6 +18,8 @@ _ASSETS = Path(__file__).resolve().parents[2] / "assets"
 _LANGUAGE = "frame_language"  # state of the switch: a code
 _SHARED = "frame_language_shared"  # True once the link should carry the language
 _PARAMETER = "lang"
+_PRESENTING = "frame_presenting"  # True while the page is shown to a class
+_PRESENT = "present"
 _AT_HOME = "frame_at_home"  # True once the visitor has been where the app starts
 _PAGES = "frame_pages"  # the pages of this run by name, for ``go``
 
@@ -48,6 +50,7 @@ def show(pages: Sequence[Page]) -> None:
     prepare_process()
     follow_language(_language_of_session)
     _settle_language()
+    _settle_presenting()
     _keep([_LANGUAGE, *(key for page in pages for key in page.keeps)])  # ``go`` would forget the language too
     st.set_page_config(
         page_title=t("frame.name"),
@@ -56,6 +59,8 @@ def show(pages: Sequence[Page]) -> None:
         menu_items={"About": t("frame.about")},
     )
     st.html(_ASSETS / "styles" / "frame.css")
+    if presenting():
+        st.html(_ASSETS / "styles" / "present.css")
     known = {
         page.name: st.Page(page.render, title=t(f"{page.name}.title"), url_path=page.name, default=page is pages[0])
         for page in pages
@@ -82,6 +87,11 @@ def go(name: str) -> NoReturn:
     st.switch_page(st.session_state[_PAGES][name])
 
 
+def presenting() -> bool:
+    """Whether the page is shown to a class: large letters, nothing beside the matter."""
+    return bool(st.session_state.get(_PRESENTING))
+
+
 def calm(draw: Callable[Parameters, None]) -> Callable[Parameters, None]:
     """Wraps ``draw`` so that a fault inside ends in a message with a reference, and its trace in the server's log.
 
@@ -106,16 +116,28 @@ def _header() -> None:
         key="frame_header", horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"
     ):
         st.markdown(f"# {t('frame.name')}\n\n{t('frame.line')}", width="content")
-        st.segmented_control(
-            t("frame.language"),
-            list(LANGUAGES),
-            format_func=LANGUAGES.__getitem__,
-            key=_LANGUAGE,
-            required=True,
-            label_visibility="collapsed",
-            on_change=_share_language,
-            width="content",
-        )
+        with st.container(horizontal=True, width="content", vertical_alignment="center", gap="small"):
+            name = "leave" if presenting() else "present"
+            st.button(
+                t(f"frame.{name}"),
+                key="frame_present",
+                help=t(f"frame.{name}_help"),
+                shortcut="Esc" if presenting() else None,
+                type="tertiary",
+                icon=":material/close_fullscreen:" if presenting() else ":material/slideshow:",
+                on_click=_present,
+                args=(not presenting(),),
+            )
+            st.segmented_control(
+                t("frame.language"),
+                list(LANGUAGES),
+                format_func=LANGUAGES.__getitem__,
+                key=_LANGUAGE,
+                required=True,
+                label_visibility="collapsed",
+                on_change=_share_language,
+                width="content",
+            )
 
 
 def _keep(keys: Sequence[str]) -> None:
@@ -138,6 +160,21 @@ def _settle_language() -> None:
     code = st.session_state[_LANGUAGE]
     if st.session_state.get(_SHARED) and linked != code:
         st.query_params[_PARAMETER] = code
+
+
+def _settle_presenting() -> None:
+    """Follows the link of a new visitor, and keeps it in the link from page to page."""
+    linked = st.query_params.get(_PRESENT)
+    if _PRESENTING not in st.session_state:
+        st.session_state[_PRESENTING] = linked == "1"
+    if presenting() and linked != "1":
+        st.query_params[_PRESENT] = "1"
+    elif not presenting() and linked is not None:
+        del st.query_params[_PRESENT]
+
+
+def _present(on: bool) -> None:
+    st.session_state[_PRESENTING] = on
 
 
 def _share_language() -> None:

@@ -6,8 +6,9 @@ import streamlit as st
 
 from viz.lessons import LESSONS
 from viz.lessons.lesson import Lesson, LessonError, Question
-from viz.lessons.words import words
-from viz.pages import explore_sent, frame, learn_parts, mask_lab_sent
+from viz.lessons.screens import screens
+from viz.lessons.words import Slot, Words, words
+from viz.pages import explore_sent, frame, learn_parts, learn_teacher, mask_lab_sent, take_away
 from viz.pages import learn_state as state
 from viz.pages.learn_state import key
 from viz.text import language, t
@@ -22,25 +23,56 @@ def render() -> None:
     st.html(_STYLES)
     state.restore()
     lesson = state.lesson()
-    with st.container(key=key("page")):
-        _which(lesson)
-        if not state.publish():
-            st.caption(t("learn.link_too_long"))
-        if state.ignored():
-            st.warning(t("learn.link_ignored", names=", ".join(state.ignored())))
-        made = words(lesson, language())
-        st.header(f"{lesson.number}. {made.title}", anchor=False)
-        for block in made.blocks:
-            if isinstance(block, str):
-                st.markdown(block)
-            elif block.kind == "part":
-                learn_parts.part(lesson, lesson.part(block.name))
-            else:
-                _question(lesson, lesson.question(block.name))
-        _leads_to(lesson)
-        _steps("below")
+    take_away.begin(state.PREFIX)
+    made = words(lesson, language())
+    if frame.presenting():
+        _for_a_class(lesson, made)
+    else:
+        _whole(lesson, made)
     if state.is_new():
         st.html(_TO_THE_TOP.format(name=lesson.name), unsafe_allow_javascript=True)
+
+
+def _whole(lesson: Lesson, made: Words) -> None:
+    with st.container(key=key("page")):
+        _which(lesson)
+        _about_the_link()
+        st.header(f"{lesson.number}. {made.title}", anchor=False)
+        _blocks(lesson, made.blocks)
+        _leads_to(lesson)
+        _steps("below")
+        take_away.fold(state.PREFIX, (made.title,))
+
+
+def _for_a_class(lesson: Lesson, made: Words) -> None:
+    """One screen of the lesson, and the way to the next."""
+    cut = screens(made)
+    learn_teacher.bar(lesson, made, len(cut))
+    with st.container(key=key("screen")):
+        _about_the_link()
+        blocks, last = learn_teacher.shown(cut)
+        if cut.index(blocks) == 0:
+            st.header(f"{lesson.number}. {made.title}", anchor=False)
+        _blocks(lesson, blocks)
+        if last:
+            _leads_to(lesson)
+
+
+def _about_the_link() -> None:
+    if not state.publish():
+        st.caption(t("learn.link_too_long"))
+    if state.ignored():
+        st.warning(t("learn.link_ignored", names=", ".join(state.ignored())))
+
+
+def _blocks(lesson: Lesson, blocks: tuple[str | Slot, ...]) -> None:
+    for block in blocks:
+        if isinstance(block, str):
+            st.markdown(block)
+        elif block.kind == "part":
+            learn_parts.part(lesson, lesson.part(block.name))
+        else:
+            _question(lesson, lesson.question(block.name))
 
 
 def _which(lesson: Lesson) -> None:
@@ -51,6 +83,7 @@ def _which(lesson: Lesson) -> None:
         )  # fmt: skip
         _step(-1, "above")
         _step(1, "above")
+        learn_teacher.tools(lesson)
     right, asked = _score(LESSONS)
     here, here_asked = _score((lesson,))
     line = t(

@@ -5,6 +5,7 @@ from typing import Any
 
 import streamlit as st
 
+from viz.figures.enlarge import enlarged
 from viz.lessons.lesson import (
     Beside,
     Chart,
@@ -26,10 +27,11 @@ from viz.lessons.lesson import (
 )
 from viz.pages import frame
 from viz.pages import learn_state as state
-from viz.pages.charts import CHART
+from viz.pages.charts import chart as drawn_chart
 from viz.pages.learn_state import key
 from viz.text import t
 
+_FOR_A_CLASS = 1.5  # how many times larger a class sees a figure
 _SHORT = {"caption": st.caption, "info": st.info, "warning": st.warning, "text": st.markdown}
 
 
@@ -152,13 +154,11 @@ def _all(lesson: Lesson, shown: Part, made: Sequence[Shown]) -> None:
 
 def _chart(lesson: Lesson, chart: Chart) -> None:
     name = key(lesson.name, chart.name, "chart")
-    if chart.picks is None:
-        st.plotly_chart(chart.figure, key=name, config=CHART, alt=chart.alt)
-        return
-    st.plotly_chart(
-        chart.figure, key=name, config=CHART, alt=chart.alt, selection_mode="points",
-        on_select=lambda: _pick(lesson, name, chart.picks),
-    )  # fmt: skip
+    clicks: dict[str, Any] = {}
+    if chart.picks is not None:
+        clicks = {"selection_mode": "points", "on_select": lambda: _pick(lesson, name, chart.picks)}
+    figure = enlarged(chart.figure, _FOR_A_CLASS) if frame.presenting() else chart.figure
+    drawn_chart(figure, key=name, title=chart.alt.rstrip(".。"), alt=chart.alt, **clicks)
 
 
 def _pick(lesson: Lesson, name: str, picks: tuple[str, str] | None) -> None:

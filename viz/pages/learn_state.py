@@ -1,20 +1,24 @@
 """What the learn page remembers: the lesson, its settings, the answers; kept over reruns and in the link."""
 
 from typing import Any
+from urllib.parse import urlencode
 
 import streamlit as st
 
 from viz.lessons import LESSONS
 from viz.lessons.lesson import Flag, Lesson, Question, Sentence, Switch
+from viz.pages import frame
 from viz.text import TEXTS, t
 
 PREFIX = "learn_"
 LONGEST_LINK_TEXT = 1500
 _LESSON = "lesson"
+_SCREEN = "screen"
 _RESTORED = PREFIX + "restored"
 _IGNORED = PREFIX + "ignored"
 _ANSWERS = PREFIX + "answers"  # (lesson, question) -> codes given, in order
-_DRAWN = PREFIX + "drawn"  # the lesson of the last run
+_DRAWN = PREFIX + "drawn"  # the lesson and the screen of the last run
+_SHARED = PREFIX + "shared"  # see ``shared``
 _OPENED = PREFIX + "opened"  # (lesson, part) shown without a prediction
 
 
@@ -37,15 +41,26 @@ def lesson() -> Lesson:
 
 
 def open_lesson(name: str) -> None:
-    """Goes to a lesson; before its chooser is drawn, or in a callback."""
+    """Goes to the first screen of a lesson; before its chooser is drawn, or in a callback."""
     st.session_state[key(_LESSON)] = name
+    open_screen(0)
+
+
+def screen() -> int:
+    """The screen of the lesson that a class sees, from 0; there may be fewer."""
+    return st.session_state.get(key(_SCREEN), 0)
+
+
+def open_screen(place: int) -> None:
+    """Goes to a screen of the lesson."""
+    st.session_state[key(_SCREEN)] = place
 
 
 def is_new() -> bool:
-    """Whether another lesson than before is drawn in this run; asked once in a run."""
-    before = st.session_state.get(_DRAWN)
-    st.session_state[_DRAWN] = lesson().name
-    return before not in (None, lesson().name)
+    """Whether another lesson or screen than before is drawn in this run; asked once in a run."""
+    before, now = st.session_state.get(_DRAWN), (lesson().name, screen())
+    st.session_state[_DRAWN] = now
+    return before not in (None, now)
 
 
 def neighbour(step: int) -> Lesson | None:
@@ -97,17 +112,31 @@ def publish() -> bool:
     """Writes the lesson and what differs from its defaults into the address bar; False when a text is too long."""
     now = lesson()
     wanted = {} if now is LESSONS[0] else {_LESSON: now.name}
+    if frame.presenting() and screen():
+        wanted[_SCREEN] = str(screen() + 1)
     for switch in now.switches:
         if get(now, switch.name) != default(now, switch):
             wanted[switch.name] = _to_link(switch, get(now, switch.name))
     fitting = {name: text for name, text in wanted.items() if len(text) <= LONGEST_LINK_TEXT}
-    for name in {_LESSON, *(switch.name for one in LESSONS for switch in one.switches)}:
+    for name in {_LESSON, _SCREEN, *(switch.name for one in LESSONS for switch in one.switches)}:
         if name in fitting:
             if st.query_params.get(name) != fitting[name]:
                 st.query_params[name] = fitting[name]
         elif name in st.query_params:
             del st.query_params[name]
+    known = shared()
+    known["values"] = values(now)
+    known["address"] = f"{st.context.url or ''}?{urlencode(st.query_params.to_dict())}"
     return fitting == wanted
+
+
+def shared() -> dict[str, Any]:
+    """``values`` of the lesson and its ``address`` as ``publish`` left them.
+
+    The same dict in all runs of a visitor, for who is asked later, outside of any run: a part that draws itself anew
+    keeps it up to date.
+    """
+    return st.session_state.setdefault(_SHARED, {})
 
 
 def answers(of: Lesson, question: Question) -> tuple[str, ...]:
@@ -145,6 +174,11 @@ def _from_link() -> list[str]:
     elif linked is not None:
         bad.append(_LESSON)
     now = BY_NAME[linked] if linked in BY_NAME else LESSONS[0]
+    place = st.query_params.get(_SCREEN, "1")
+    if place.isascii() and place.isdigit() and 0 < int(place) < 1000:
+        open_screen(int(place) - 1)
+    else:
+        bad.append(_SCREEN)
     for switch in now.switches:
         if switch.name in st.query_params:
             try:

@@ -33,4 +33,24 @@ TEXTS: dict[str, tuple[str, str]] = {
         "These settings of the link could not be used: {names}.",
         "链接中的这些设置无法使用：{names}。",
     ),
+    "learn.teaching": ("For teaching", "用于教学"),
+    "learn.link_says": (
+        "The link opens this lesson with every setting and your sentence as they are now, in this language. Answers stay here.",
+        "链接打开这一课，带上现在的每个设置、你的句子和当前语言；答题记录不在其中。",
+    ),
+    "learn.link_copy": ("Copy the link", "复制链接"),
+    "learn.link_copied": ("Copied.", "已复制。"),
+    "learn.link_by_hand": (
+        "The browser did not allow copying: copy the marked text yourself.",
+        "浏览器不允许复制：请自行复制选中的文字。",
+    ),
+    "learn.handout_says": (
+        "The hand-out is one HTML file for paper: words, figures as set now, questions with room for answers. It needs no network (5 MB).",
+        "讲义是一个可打印的 HTML 文件：正文、按当前设置画的图、留有作答空间的题目。打开时不需要网络（5 MB）。",
+    ),
+    "learn.handout_solutions": ("Solutions on the last page", "最后一页附答案"),
+    "learn.handout": ("Download the hand-out", "下载讲义"),
+    "learn.screen": ("{title} · screen {place} of {count}", "{title} · 第 {place} 屏，共 {count} 屏"),
+    "learn.screen_back": ("Back", "上一屏"),
+    "learn.screen_forward": ("Next", "下一屏"),
 }
