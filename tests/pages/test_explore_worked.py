@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from attention_core.diagnostics import PATTERNS
-from attention_core.pretrained import Model, Switches, answers
+from attention_core.pretrained import Model, Switches, answers, load
 from attention_core.pretrained.head_map import head_map
 from tests.pages.test_explore import control, visit
 from viz.pages.explore_state import SETTINGS
@@ -78,7 +78,11 @@ def measured(model: Model, example: Worked) -> dict[str, float]:
 
 @pytest.fixture
 def model_of(minilm: Model, smollm2: Model) -> dict[str, Model]:
-    return {"all-MiniLM-L6-v2": minilm, "SmolLM2-135M-Instruct": smollm2}
+    return {
+        "all-MiniLM-L6-v2": minilm,
+        "SmolLM2-135M-Instruct": smollm2,
+        "induction-2x4": load("induction-2x4"),
+    }
 
 
 @pytest.mark.parametrize("example", worked_examples(), ids=IDS)

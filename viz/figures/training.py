@@ -78,7 +78,7 @@ def heads_over_time(
     steps: Sequence[int],
     head_title: str,
     step_title: str,
-    mark: float | None = None,
+    last: float | None = None,
     title: str = "",
     width: int = 1040,
     revision: str | int | None = None,
@@ -91,7 +91,7 @@ def heads_over_time(
         steps: of each column, rising.
         head_title: plain text of the vertical axis.
         step_title: of the horizontal one.
-        mark: an upright line at this step.
+        last: step at which the axis ends. None: at the last column.
         title: plain text.
         width: expected width in pixels, for spacing only.
         revision: goes to ``layout.meta``.
@@ -113,17 +113,15 @@ def heads_over_time(
     axis = {"zeroline": False, "showgrid": False, "fixedrange": True, "tickfont": {"size": theme.TICK_SIZE}}
     height = max(90, _ROW * len(heads))
     bar = theme.COLOUR_BAR | {"len": min(180, height)}
-    line = {"color": theme.LEAK, "width": 1.5, "dash": "dash"}
+    half = (steps[1] - steps[0]) / 2 if len(steps) > 1 else 0.5  # a column reaches to both sides of its step
+    span = [steps[0] - half, max(steps[-1], last or 0) + half]
     layout = {
         "title": heading,
         "coloraxis": {"cmin": 0, "cmax": 1, "colorscale": theme.colorscale(theme.SEQUENTIAL), "colorbar": bar},
-        "xaxis": axis | {"title": {"text": escape(step_title), "standoff": 4}},
+        "xaxis": axis | {"title": {"text": escape(step_title), "standoff": 4}, "range": span},
         "yaxis": axis
         | {"title": {"text": escape(head_title), "standoff": 6}, "tickvals": rows, "ticktext": names}
         | {"range": [len(heads) - 0.5, -0.5]},
-        "shapes": []
-        if mark is None
-        else [{"type": "line", "x0": mark, "x1": mark, "yref": "paper", "y0": 0, "y1": 1, "line": line}],
     }
     margin = {"l": 62, "r": 52, "t": top, "b": 44}
     return theme.figure([main], layout, height=height + top + 44, margin=margin, revision=revision)

@@ -13,11 +13,13 @@ from viz.services.models import (
     could_be_model,
     download_megabytes,
     error_code,
+    is_bundled,
     loads_at_once,
     model_is_here,
     model_names,
     ready_model,
 )
+from viz.services.trained import trained_name
 from viz.text import TEXTS, t
 from viz.text.markdown import literal
 
@@ -56,6 +58,10 @@ def source_title(source: str) -> str:
     """Name of a source; a model that is not here says so."""
     if source == SCRATCH:
         return t("explore.source_scratch")
+    if is_bundled(source):
+        return t("explore.source_bundled", name=source)
+    if trained_name(source):
+        return t("explore.source_trained", name=trained_name(source))
     return source if model_is_here(source) else t("explore.source_missing", name=source)
 
 

@@ -76,7 +76,7 @@ def _settings() -> None:
 def _start() -> None:
     st.button(
         t("train.start"), key=key("start"), on_click=state.begin, args=("",), type="primary",
-        icon=":material/play_arrow:", help=t("train.start_help"),
+        icon=":material/play_arrow:",
     )  # fmt: skip
     st.caption(t("train.ends", goal=TASKS[get("task")].goal, steps=MOST_STEPS))
     st.markdown(f"**{t('train.side_by_side')}**", help=t("train.side_by_side_help"))

@@ -112,7 +112,8 @@ def over_time_charts(shown: Shown) -> None:
             values = found.on_source if kind == "on_source" else found.entropy
             figure = heads_over_time(
                 values, heads=found.heads, steps=found.steps, head_title=t("train.head_axis"),
-                step_title=t("train.steps"), width=width, title=lane_name(shown, place), revision=len(found.steps),
+                step_title=t("train.steps"), last=shown.run.step, width=width, title=lane_name(shown, place),
+                revision=len(found.steps),
             )  # fmt: skip
             title = t(f"train.{kind}")
             with column:

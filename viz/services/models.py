@@ -45,8 +45,10 @@ def could_be_model(name: str) -> bool:
 
 def loads_at_once(name: str) -> bool:
     """True for a model that is here and so small that it is worth waiting for."""
-    entry = find_entry(name)
-    return entry is not None and entry.size_bytes < SMALL_MEGABYTES * MEGABYTE and model_is_here(name)
+    folder = resolve(name).here() if could_be_model(name) else None
+    if folder is None:
+        return False
+    return sum(file.stat().st_size for file in folder.glob("*.safetensors")) < SMALL_MEGABYTES * MEGABYTE
 
 
 def download_megabytes(name: str) -> float | None:
@@ -59,7 +61,7 @@ def download_megabytes(name: str) -> float | None:
 
 @dataclass(frozen=True)
 class About:
-    """A line of the catalog for a reader: ``origin`` is "package" or "hub", ``place`` its name there."""
+    """A line of the catalog for a reader: ``origin`` is "package", "hub" or "bundled", ``place`` its name there."""
 
     family: str
     layers: int
@@ -75,9 +77,18 @@ def about_model(name: str) -> About | None:
     entry = find_entry(name)
     if entry is None:
         return None
+    if entry.bundled is not None:
+        millions = entry.parameters / 1e6
+        return About(entry.family, entry.layers, entry.heads, millions, entry.licence, "bundled", entry.bundled.name)
     origin = "hub" if entry.source is None else "package"
     place = str(entry.hub_id) if entry.source is None else f"{entry.source.package} {entry.source.version}"
     return About(entry.family, entry.layers, entry.heads, entry.parameters / 1e6, entry.licence, origin, place)
+
+
+def is_bundled(name: str) -> bool:
+    """True for a model that comes with the project."""
+    entry = find_entry(name)
+    return entry is not None and entry.bundled is not None
 
 
 def error_code(error: Exception) -> str:

@@ -77,6 +77,12 @@ def saved_folder(lane: Lane) -> str:
     return str(target)
 
 
+def trained_name(source: str) -> str:
+    """Name of a model that was saved here; "" where the source is another."""
+    folder = Path(source)
+    return folder.name if folder.parent == cache_folder() / "trained" else ""
+
+
 def explore_settings(lane: Lane) -> Mapping[str, str]:
     """What the explore page is opened with: the example on screen, and the head that looks at the answer most."""
     layer, head, _ = lane.seen[-1].best

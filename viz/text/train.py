@@ -81,7 +81,6 @@ TEXTS: dict[str, tuple[str, str]] = {
         "决定权重与样例。同一种子得到同样的数值，暂停与否都一样。",
     ),
     "train.start": ("Start training", "开始训练"),
-    "train.start_help": ("A new run, with the settings as they stand.", "按当前设置开始新的训练。"),
     "train.ends": (
         "Ends by itself at {goal:.0%} right answers, or after {steps} steps.",
         "答对 {goal:.0%} 或到 {steps} 步时自动结束。",

@@ -77,4 +77,10 @@ TEXTS: dict[str, tuple[str, str]] = {
         "first layer off it stays above 0.9.",
         "关闭最后一层的全部十二个头，嵌入与模型自身的余弦为 {cosine:.2f}。关闭第一层时仍高于 0.9。",
     ),
+    "worked.bundled": ("A small model that repeats", "会重复的小模型"),
+    "worked.bundled_shows": (
+        "Trained on the train page's task of repeating letters, and always here. Head 3 of layer 1 gives {weight:.3f} of its weight to "
+        "what followed the same letter before; the second layer of its overview is what an induction head looks like.",
+        "它在“训练”页的字母重复任务上训练而成，随项目附带。第 1 层的头 3 把 {weight:.3f} 的权重给同一个字母上次之后的词元；总览第二行就是归纳头的样子。",
+    ),
 }
