@@ -308,8 +308,9 @@ TURNED = {  # questions that a core broken in this way answers wrongly
     "cross": {"question blunt"},
     "bill": {"question exact", "question fits"},
     "reading": {"question fetch"},
+    "checklist": {"question scaling"},
 }
-LATE_STAGE = {"steps": {"stage": "weights"}}
+LATE_STAGE = {"steps": {"stage": "weights"}, "checklist": {"on": "right"}}
 TIMED = {"bill": {"part measured"}}  # another number every time
 UNTOUCHED = {  # what rests on torch alone, on sizes, or on a sum that the break leaves as it is
     "steps": {"question shape"},
@@ -320,6 +321,8 @@ UNTOUCHED = {  # what rests on torch alone, on sizes, or on a sum that the break
     "order": {"part pictures"},
     "cache": {"part bill", "question fresh", "question saved"},
     "bill": {"question doubled"},
+    "bugs": {"question sums", "question evidence"},  # the faults compute by themselves
+    "checklist": {"question gradient"},  # of an implementation that computes by itself
 }
 
 

@@ -16,6 +16,7 @@ from viz.lessons.lesson import (
     LessonError,
     Part,
     Pick,
+    Quiz,
     Question,
     Say,
     Shown,
@@ -116,6 +117,9 @@ def _one(one: Shown, width: int) -> str:
         return f'<div class="{style}">{to_html(one.text)}</div>'
     if isinstance(one, Sum):
         return f"<pre>{escape(one.text)}</pre>"
+    if isinstance(one, Quiz):
+        answers = "".join(f"<li>{to_line(answer)}</li>" for answer in one.answers.values())
+        return f'<div class="note"><p>{to_line(one.ask)}</p><ul>{answers}</ul></div>'
     return _table(one)
 
 

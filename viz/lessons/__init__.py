@@ -18,7 +18,23 @@ How a lesson is added, say number 9, ``softmax``:
 right and wrong, presses the last button, and breaks the core to see figures and answers change.
 """
 
-from viz.lessons import bill, block, cache, cross, heads, lookup, masks, order, paths, reading, scaling, softmax, steps
+from viz.lessons import (
+    bill,
+    block,
+    bugs,
+    cache,
+    checklist,
+    cross,
+    heads,
+    lookup,
+    masks,
+    order,
+    paths,
+    reading,
+    scaling,
+    softmax,
+    steps,
+)
 from viz.lessons.lesson import Lesson
 
 LESSONS: tuple[Lesson, ...] = tuple(
@@ -37,5 +53,7 @@ LESSONS: tuple[Lesson, ...] = tuple(
         cache,
         bill,
         reading,
+        bugs,
+        checklist,
     )
 )  # in the order of the course

@@ -146,7 +146,28 @@ class Beside:
     widths: tuple[int, ...] = ()
 
 
-Shown = Chart | Say | Sum | Table | Beside
+@dataclass(frozen=True)
+class Quiz:
+    """A question among several that count together; the first answer to each is what counts.
+
+    Attributes:
+        name: of this one, unlike those of the others and of the lesson's questions.
+        ask: the question.
+        answers: code -> text, in order.
+        whys: code -> why it is right, or why it is not.
+        solutions: name -> right code, of all that count together.
+        rest: shown once the right answer has been found.
+    """
+
+    name: str
+    ask: str
+    answers: Mapping[str, str]
+    whys: Mapping[str, str]
+    solutions: Mapping[str, str]
+    rest: str = ""
+
+
+Shown = Chart | Say | Sum | Table | Beside | Quiz
 
 
 @dataclass(frozen=True)

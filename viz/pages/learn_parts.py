@@ -7,6 +7,7 @@ import streamlit as st
 
 from viz.figures.enlarge import enlarged
 from viz.lessons.lesson import (
+    Asked,
     Beside,
     Chart,
     Choice,
@@ -15,6 +16,8 @@ from viz.lessons.lesson import (
     LessonError,
     Part,
     Pick,
+    Question,
+    Quiz,
     Say,
     Scale,
     Sentence,
@@ -150,6 +153,33 @@ def _all(lesson: Lesson, shown: Part, made: Sequence[Shown]) -> None:
                 st.code(one.text, language=None, wrap_lines=True)
         elif isinstance(one, Table):
             st.table(dict(one.columns), hide_index=True)
+        elif isinstance(one, Quiz):
+            _quiz(lesson, one)
+
+
+def _quiz(lesson: Lesson, quiz: Quiz) -> None:
+    """A question among others, its reasons, and how many were right at once."""
+    own, right = Question(quiz.name, lambda: Asked((), "")), quiz.solutions[quiz.name]
+    given = state.answers(lesson, own)
+    with st.container(key=key(lesson.name, "quiz"), border=True):
+        chosen = st.radio(
+            quiz.ask, list(quiz.answers), index=None, key=key(lesson.name, quiz.name),
+            format_func=quiz.answers.__getitem__, disabled=right in given,
+        )  # fmt: skip
+        st.button(
+            t("learn.check"), key=key(lesson.name, quiz.name, "check"), on_click=state.answer, args=(lesson, own),
+            disabled=chosen is None or right in given,
+        )  # fmt: skip
+        if given and given[-1] == right:
+            st.success(t("learn.right", why=quiz.whys[right]))
+            if quiz.rest:
+                st.markdown(quiz.rest)
+        elif given:
+            st.warning(t("learn.wrong", why=quiz.whys[given[-1]]))
+        firsts = {name: state.answers(lesson, Question(name, lambda: Asked((), "")))[:1] for name in quiz.solutions}
+        found = sum(first == (quiz.solutions[name],) for name, first in firsts.items())
+        asked = sum(bool(first) for first in firsts.values())
+        st.caption(t("learn.score", right=found, asked=asked, count=len(quiz.solutions)))
 
 
 def _chart(lesson: Lesson, chart: Chart) -> None:

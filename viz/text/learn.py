@@ -25,6 +25,10 @@ TEXTS: dict[str, tuple[str, str]] = {
     "learn.check": ("Check", "核对"),
     "learn.right": ("Right. {why}", "正确。{why}"),
     "learn.wrong": ("Not so. {why} Choose again.", "不对。{why}请再选一次。"),
+    "learn.score": (
+        "Score: {right} of {asked} right at the first try, {count} rounds in all.",
+        "得分：已答 {asked} 轮，其中 {right} 轮一次答对，共 {count} 轮。",
+    ),
     "learn.link_too_long": (
         "The text is too long for the address bar; the link leaves it out.",
         "文本太长，地址栏放不下；链接里不含这段文本。",
