@@ -25,11 +25,13 @@ Measure = Literal["kl-last", "kl-mean", "nll", "kl-masked", "embedding", "output
 "kl-last" KL(before || after) of the next token behind the whole text, nats; "kl-mean" the same, mean over all tokens;
 "nll" mean negative log-likelihood of the text's tokens after - before, nats per token (below 0: the text becomes
 likelier); "kl-masked" KL(before || after) at the mask tokens of the text, mean, nats; "embedding" 1 - cosine of the
-sentence embeddings; "output" norm of the difference of the last hidden states / their norm before."""
+sentence embeddings; "output" norm of the difference of the last hidden states / their norm before. In an
+encoder-decoder the text is the target: what comes next in it, and its states."""
 MEASURES: tuple[Measure, ...] = get_args(Measure)
 MEASURES_OF: Mapping[Task, tuple[Measure, ...]] = MappingProxyType(
     {
         "next-token": ("kl-last", "kl-mean", "nll", "output"),
+        "seq2seq": ("kl-last", "kl-mean", "nll", "output"),
         "fill-mask": ("kl-masked", "kl-mean", "output"),
         "embedding": ("embedding", "output"),
         "none": ("output",),
@@ -92,17 +94,27 @@ class HeadMapping:
         resumes: passes start at the layer of the head, above the layers that stay as they are.
     """
 
-    def __init__(self, model: Model, text: Sample, *, measure: Measure, switches: Switches = Switches()) -> None:  # noqa: B008
+    def __init__(
+        self,
+        model: Model,
+        text: Sample,
+        *,
+        measure: Measure,
+        switches: Switches = Switches(),  # noqa: B008 - frozen
+        target: str | None = None,
+    ) -> None:
         """Reads the text and runs it once.
 
         Args:
-            model: any model without a cross-attention.
-            text: one text.
+            model: any model whose attention runs through ours.
+            text: one text; the source of an encoder-decoder.
             measure: what an effect is; one of ``measures_of(model)``.
             switches: on in every pass; ``switches.ablation`` says what stands in a head's place.
+            target: of an encoder-decoder; None: what the model itself writes.
 
         Raises:
-            ValueError: if the measure is not one of this model, or the text has nothing that it could be measured at.
+            ValueError: if the measure is not one of this model, a target is one too many, or the text has
+                nothing that it could be measured at.
             BusyError: if no processor came free in two minutes.
         """
         if model.reason is not None:
@@ -113,15 +125,16 @@ class HeadMapping:
         model._check(switches)
         batch = model.read(text)
         self.measure: Measure = measure
-        self._model, self._ids, self._real = model, batch.ids, batch.real
+        inputs, rows, _ = model._both_sides(batch, target)
+        self._model, self._ids, self._real = model, rows.ids, rows.real
         self._masked = answers.masked_positions(batch.tokens[0], model.mask_id) if measure == "kl-masked" else []
         if measure == "kl-masked" and not self._masked:
             raise ValueError(
                 "an effect at the mask tokens needs one in the text: got none; type the model's mask token"
             )
-        if measure == "nll" and batch.ids.shape[1] < 2:
+        if measure == "nll" and rows.ids.shape[1] < 2:
             raise ValueError("the likelihood of a text needs two tokens, one to foretell: got 1; type more")
-        self._passes = Resumable(model, model._inputs(batch), batch.real, switches)
+        self._passes = Resumable(model, inputs, rows.real, switches)
         self._effect = self._measuring(self._passes.output)
         self.calls = self._passes.calls
         self.heads = self._passes.heads
@@ -177,15 +190,17 @@ def head_map(
     *,
     measure: Measure | None = None,
     switches: Switches = Switches(),  # noqa: B008 - frozen
+    target: str | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> HeadMap:
     """The effect of switching off each head in turn.
 
     Args:
-        model: any model without a cross-attention.
-        text: one text.
+        model: any model whose attention runs through ours.
+        text: one text; the source of an encoder-decoder.
         measure: what an effect is; None: the usual one of the model, see ``Measure``.
         switches: on in every pass; ``switches.ablation`` says what stands in a head's place.
+        target: of an encoder-decoder; None: what the model itself writes.
         progress: called with the heads that are ready and all; what it raises ends the work.
 
     Returns:
@@ -194,7 +209,8 @@ def head_map(
     Raises:
         ValueError, BusyError: as ``HeadMapping``.
     """
-    mapping = HeadMapping(model, text, measure=measures_of(model)[0] if measure is None else measure, switches=switches)
+    measure = measures_of(model)[0] if measure is None else measure
+    mapping = HeadMapping(model, text, measure=measure, switches=switches, target=target)
     values = torch.full((len(mapping.calls), max(model.heads.values())), torch.nan, dtype=torch.float64)
     for effects in mapping:
         values[mapping.calls.index(effects.call), list(effects.heads)] = effects.values

@@ -22,12 +22,16 @@ TOLERANCE = 1e-4  # relative: the same operations on the same numbers, in matric
 
 @dataclass
 class _Block:
-    """One block of the copy: the calls [first, last) that it makes, and what it returned in the whole pass."""
+    """One block of the copy: the calls [first, last) that it makes, and what it returned in the whole pass.
+
+    ``ends`` a stack: what it said goes on to the other one, beside which nothing is skipped any more.
+    """
 
     module: nn.Module
     first: int
     last: int
     output: Any
+    ends: bool
 
 
 @dataclass
@@ -67,7 +71,7 @@ class Resumable:
         self._watch = _Watch()
         for stack in [part for part in self._module.modules() if isinstance(part, nn.ModuleList)]:
             for part in stack:
-                self._listen(part)
+                self._listen(part, ends=part is stack[-1])
         record = self._watch.record = Recording(switches, real, keep=False)
         self._watch.watching = True
         self.output = self._pass(record)
@@ -103,7 +107,7 @@ class Resumable:
         inputs = {name: tensor.expand(rows, *tensor.shape[1:]).contiguous() for name, tensor in self._inputs.items()}
         return self._model._forward(self._module, inputs, record).last_hidden_state
 
-    def _listen(self, part: nn.Module) -> None:
+    def _listen(self, part: nn.Module, *, ends: bool) -> None:
         """Lets a block say what it makes, and hand on what it said where it is skipped."""
         own, watch = part.forward, self._watch
 
@@ -113,14 +117,15 @@ class Resumable:
                 output = own(*args, **options)
                 watch.depth -= 1
                 if watch.depth == 0 and len(watch.record.calls) > first:
-                    self._blocks.append(_Block(part, first, len(watch.record.calls), output))
+                    self._blocks.append(_Block(part, first, len(watch.record.calls), output, ends))
                 return output
             place = next((i for i in range(watch.skipped) if self._blocks[i].module is part), None)
             if place is None:
                 return own(*args, **options)
             block = self._blocks[place]
             watch.record.calls.extend(self.calls[block.first : block.last])
-            return _in_rows(block.output, watch.rows) if place == watch.skipped - 1 else block.output
+            used = block.ends or place == watch.skipped - 1
+            return _in_rows(block.output, watch.rows) if used else block.output
 
         part.forward = forward
 

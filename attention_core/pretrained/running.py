@@ -220,15 +220,7 @@ class Model:
         texts = _texts(text)
         self._check(switches)
         batch = self.read(texts, padding_side=padding_side, max_tokens=max_tokens)
-        inputs, rows, targets = self._inputs(batch), batch, ()
-        if self._targets is not None:
-            limits = [n for n in (self.limit, max_tokens) if n is not None]
-            given = None if target is None else (target,) if isinstance(target, str) else tuple(target)
-            with processor():
-                rows, targets = self._targets.of(batch, given, min(limits, default=None))
-            inputs |= {"decoder_input_ids": rows.ids, "decoder_attention_mask": rows.real.long()}
-        elif target is not None:
-            raise ValueError(f"a target goes with an encoder-decoder: {self.name} is one stack; leave it out")
+        inputs, rows, targets = self._both_sides(batch, target, max_tokens)
         record = Recording(switches, rows.real)
         output = self._forward(self._module, inputs, record).last_hidden_state
         with torch.inference_mode(False):
@@ -315,6 +307,22 @@ class Model:
         output = self._forward(self._module, inputs, Recording(switches, real)).last_hidden_state
         with torch.inference_mode(False):
             return output.clone()
+
+    def _both_sides(
+        self, batch: Batch, target: str | Sequence[str] | None, max_tokens: int | None = None
+    ) -> tuple[dict[str, Tensor], Batch, tuple[str, ...]]:
+        """What a pass takes, the tokens whose states it gives, and the texts of the targets where there are any."""
+        inputs = self._inputs(batch)
+        if self._targets is None:
+            if target is not None:
+                raise ValueError(f"a target goes with an encoder-decoder: {self.name} is one stack; leave it out")
+            return inputs, batch, ()
+        limits = [n for n in (self.limit, max_tokens) if n is not None]
+        given = None if target is None else (target,) if isinstance(target, str) else tuple(target)
+        with processor():
+            rows, targets = self._targets.of(batch, given, min(limits, default=None))
+        inputs |= {"decoder_input_ids": rows.ids, "decoder_attention_mask": rows.real.long()}
+        return inputs, rows, targets
 
     def _inputs(self, batch: Batch) -> dict[str, Tensor]:
         inputs = {"input_ids": batch.ids, "attention_mask": batch.real.long()}

@@ -19,7 +19,7 @@ def head_effects(
     *,
     name: str,
     signed: bool = False,
-    layers: Sequence[int] | None = None,
+    layers: Sequence[int | str] | None = None,
     off: np.ndarray | None = None,
     chosen: tuple[int, int] | None = None,
     clickable: bool = False,
@@ -34,7 +34,7 @@ def head_effects(
         values: (layers, heads) float; NaN where a layer has no such head, left blank.
         name: what an effect is and its unit, plain text.
         signed: effects go both ways: a diverging scale centred on 0. False: a sequential one from 0.
-        layers: numbers of the rows. None: 0, 1, ...
+        layers: numbers or names of the rows. None: 0, 1, ...
         off: (layers, heads) bool, heads that are off already; veiled.
         chosen: (row, head) with a frame around it.
         clickable: lay a point over each cell, ``customdata`` (row, head).

@@ -151,7 +151,7 @@ def number_overview(
     name: str,
     low: float = 0.0,
     high: float | None = None,
-    layers: Sequence[int] | None = None,
+    layers: Sequence[int | str] | None = None,
     leaks: np.ndarray | None = None,
     broken: np.ndarray | None = None,
     off: np.ndarray | None = None,
@@ -170,7 +170,7 @@ def number_overview(
         name: what the number is, plain text.
         low: end of the colour range.
         high: the other end. None: the largest finite number; the figure says the range.
-        layers: number of each row, as in ``head_overview``.
+        layers: number or name of each row, as in ``head_overview``.
         leaks: (layers, heads), as there.
         broken: (layers, heads) bool, some weight is not a number; marked. None: none.
         off: (layers, heads) bool, as there.
@@ -223,7 +223,7 @@ def number_overview(
 
 
 def _grid(
-    data: list[dict], axis: dict, images: list[dict], *, present: np.ndarray, layers: Sequence[int] | None,
+    data: list[dict], axis: dict, images: list[dict], *, present: np.ndarray, layers: Sequence[int | str] | None,
     leaks: np.ndarray | None, broken: np.ndarray, off: np.ndarray | None, faded: np.ndarray | None,
     hover: Sequence[Sequence[str]] | None, clickable: bool, title: str, notes: list[str], legend: list[tuple[str, str]],
     padding: bool, width: int, words: FigureWords, revision: str | int | None,
@@ -240,7 +240,7 @@ def _grid(
         if array.shape != (rows, columns):
             raise ValueError(f"{name} must be (layers, heads) = {(rows, columns)}: got {array.shape}")
 
-    left, right = 64, 62
+    left, right = 64 if all(isinstance(name, int) for name in numbers) else 118, 62
     cell_x = max(18.0, (width - left - right) / columns)
     cell_y = max(min(cell_x, 900 / rows, 92.0), 24.0)
     nothing = np.zeros((1, 1), bool)
@@ -291,8 +291,8 @@ def _grid(
 
 
 def _points(
-    present: np.ndarray, layers: list[int], hover: Sequence[Sequence[str]] | None, *, clickable: bool, cell: float,
-    words: FigureWords,
+    present: np.ndarray, layers: Sequence[int | str], hover: Sequence[Sequence[str]] | None, *, clickable: bool,
+    cell: float, words: FigureWords,
 ) -> dict:  # fmt: skip
     """One transparent square per head: hover and click."""
     places = [(int(row), int(head)) for row, head in np.argwhere(present)]

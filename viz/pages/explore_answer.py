@@ -9,6 +9,7 @@ import streamlit as st
 from viz.figures.labels import visible
 from viz.pages.explore_state import key
 from viz.services.answers import (
+    FORETELLING,
     SLOW_TOKENS,
     Pair,
     Prediction,
@@ -21,7 +22,7 @@ from viz.services.answers import (
     task_of,
     text_numbers,
 )
-from viz.services.attention import ModelRequest, embedding_cosines, revision, text_of
+from viz.services.attention import ModelRequest, embedding_cosines, revision, run, text_of
 from viz.services.views import CallView
 from viz.text import t
 
@@ -33,7 +34,7 @@ _LONG_TEXT = "text_numbers"  # session key: revision of the long text that was a
 def draw(request: ModelRequest, shown: CallView) -> None:
     """The section at the foot of the page, for whatever the model answers with."""
     task, neutral = task_of(request), request.switches.neutral
-    words = task in ("next-token", "fill-mask")
+    words = task in (*FORETELLING, "fill-mask")
     st.header(t("answer.title_neutral" if neutral and words else "answer.title"))
     if neutral:
         st.caption(t("answer.neutral_words" if words else "answer.neutral"))
@@ -42,7 +43,7 @@ def draw(request: ModelRequest, shown: CallView) -> None:
     st.html(_STYLES)
     if words:
         _words(request, shown.sample)
-        if task == "next-token":
+        if task in FORETELLING:
             _text(request, shown)
     elif task == "embedding":
         _embeddings(request)
@@ -55,7 +56,8 @@ def _words(request: ModelRequest, sample: int) -> None:
     if not found:
         st.caption(t("answer.no_mask", mask=mask_word(request.model)))
     for one in found:
-        title = t("answer.next") if one.place is None else t("answer.masked", place=one.place)
+        behind = "answer.next_target" if task_of(request) == "seq2seq" else "answer.next"
+        title = t(behind) if one.place is None else t("answer.masked", place=one.place)
         st.html(f'<div class="answer-words"><b>{escape(title)}</b>{_lists(one, request.switches.neutral)}</div>')
         if not request.switches.neutral:
             st.caption(t("answer.kl_here", kl=_number(one.kl)))
@@ -84,9 +86,11 @@ def _list(title: str, rows: Sequence[tuple[Word, float, float | None]]) -> str:
 def _text(request: ModelRequest, shown: CallView) -> None:
     """Perplexity and divergence over the whole text; for long ones on request, since they take seconds."""
     name = revision(request, shown.sample)
-    if len(shown.query_tokens) > SLOW_TOKENS and st.session_state.get(key(_LONG_TEXT)) != name:
+    made = run(request)
+    tokens, target = len(made.tokens["self"][shown.sample]), "source" in made.tokens
+    if tokens > SLOW_TOKENS and st.session_state.get(key(_LONG_TEXT)) != name:
         st.button(
-            t("answer.text_button", tokens=len(shown.query_tokens)), key=key("text_numbers_button"),
+            t("answer.text_button", tokens=tokens), key=key("text_numbers_button"),
             on_click=st.session_state.__setitem__, args=(key(_LONG_TEXT), name),
         )  # fmt: skip
         return
@@ -95,7 +99,7 @@ def _text(request: ModelRequest, shown: CallView) -> None:
     if numbers is None:
         return
     if not numbers.predicted:
-        st.caption(t("answer.none_predicted"))
+        st.caption(t("answer.none_predicted_target" if target else "answer.none_predicted"))
         return
     neutral = request.switches.neutral
     rows = [
@@ -103,10 +107,10 @@ def _text(request: ModelRequest, shown: CallView) -> None:
         (t("answer.nll"), _number(numbers.nll_before), _number(numbers.nll_after)),
     ]
     rows += [] if neutral else [(t("answer.kl_mean"), "", _number(numbers.kl))]
-    names = (t("answer.text"), t("answer.before"), t("answer.after"))
+    names = (t("answer.target" if target else "answer.text"), t("answer.before"), t("answer.after"))
     columns = 2 if neutral else 3
     st.html(_table(names[:columns], [row[:columns] for row in rows]))
-    st.caption(t("answer.text_note", predicted=numbers.predicted))
+    st.caption(t("answer.target_note" if target else "answer.text_note", predicted=numbers.predicted))
     if st.toggle(t("answer.tokens"), key=key("answer_tokens_open")):
         st.dataframe(_by_token(numbers, neutral), hide_index=True)
 

@@ -10,6 +10,7 @@ from viz.figures.effects import head_effects
 from viz.pages import explore_state as state
 from viz.pages.charts import chart, offer
 from viz.pages.explore_sections import figure_words
+from viz.pages.explore_stacks import call_title, head_title
 from viz.pages.explore_state import get, key, put
 from viz.services import head_map as service
 from viz.services.answers import mask_word
@@ -19,7 +20,7 @@ from viz.services.models import loaded_model
 from viz.services.python_views import head_map_code
 from viz.services.view_numbers import head_map_numbers
 from viz.services.views import CallView
-from viz.text import t
+from viz.text import t, template
 from viz.text.markdown import literal
 
 POLL = 0.7  # seconds between two looks at how far a map is
@@ -33,15 +34,15 @@ def draw(request: Request, made: Run, shown: CallView) -> None:
     if not isinstance(request, ModelRequest):
         st.info(t("head_map.models_only"))
         return
-    if any(call.kind == "cross" for call in made.calls):
-        st.info(t("head_map.one_stack"))
-        return
     if not loaded_model(request.model).switchable:
         st.info(t("head_map.recorded"))
         return
-    st.caption(t("head_map.intro"))
+    two = "source" in made.tokens
+    st.caption(t("head_map.intro_target" if two else "head_map.intro"))
     switches = replace(request.switches, heads_off=frozenset())
     asked = MapRequest(request.model, request.texts[shown.sample], switches, _measure(request))
+    if two and request.targets:
+        asked = replace(asked, target=request.targets[shown.sample])
     if asked.measure == "nll":
         st.caption(t("measure.nll_note"))
     job = _job_of(asked)
@@ -125,15 +126,16 @@ def _map(found: MapResult, request: ModelRequest) -> None:
     name = t(f"measure.{found.request.measure}_name")
     row, head = int(str(get("layer"))), int(str(get("head")))
     layers, heads = found.values.shape
+    two = _two_stacks(found)
     figure = head_effects(
         found.values,
         name=name,
         signed=found.request.measure == "nll",
-        layers=[call.layer for call in found.calls],
+        layers=[call_title(call) if two else call.layer for call in found.calls],
         off=found.off(request.switches.heads_off),
         chosen=(row, head) if found.has(row, head) else None,
         clickable=True,
-        words=figure_words(),
+        words=replace(figure_words(), overview_head=template("head_map.call_head")) if two else figure_words(),
         revision=revision(request, found.request.measure, row, head),
     )
     with st.container(key=key("head_map")):
@@ -148,11 +150,11 @@ def _map(found: MapResult, request: ModelRequest) -> None:
     with st.container(key=key("head_map_top"), horizontal=True, gap="small"):
         for place, (layer, one, value) in enumerate(found.strongest(TOP)):
             st.button(
-                t("head_map.one", layer=found.calls[layer].layer, head=one, value=value),
+                t("head_map.one_call", name=_head_name(found, layer, one), value=value),
                 key=key(f"head_map_top_{place}"), on_click=_choose, args=(layer, one), type="tertiary",
             )  # fmt: skip
     if st.toggle(t("head_map.table"), key=key("head_map_table_open")):
-        columns = {t("explore.layer"): [call.layer for call in found.calls]}
+        columns = {t("explore.layer"): [call_title(call) if two else call.layer for call in found.calls]}
         columns |= {t("explore.one_head", head=index): found.values[:, index] for index in range(heads)}
         st.dataframe(columns, hide_index=True)
 
@@ -166,7 +168,7 @@ def _chosen(found: MapResult, row: int, head: int) -> None:
     off = get("heads_off")
     chosen = list(off) if isinstance(off, list) else []
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
-        st.markdown(f"**{t('head_map.chosen', layer=call.layer, head=head)}**", width="content")
+        st.markdown(f"**{_head_name(found, row, head)}**", width="content")
         st.button(t("head_map.open"), key=key("head_map_open"), on_click=put, args=("view", "heads"))
         if name in chosen:
             rest = [one for one in chosen if one != name]
@@ -174,6 +176,17 @@ def _chosen(found: MapResult, row: int, head: int) -> None:
         else:
             more = [*chosen, name]
             st.button(t("head_map.switch_off"), key=key("head_map_off"), on_click=put, args=("heads_off", more))
+
+
+def _two_stacks(found: MapResult) -> bool:
+    return any(call.kind == "cross" for call in found.calls)
+
+
+def _head_name(found: MapResult, row: int, head: int) -> str:
+    call = found.calls[row]
+    if _two_stacks(found):
+        return head_title(f"{call.name}:{head}", kinds=True)
+    return t("head_map.chosen", layer=call.layer, head=head)
 
 
 def _choose(row: int, head: int) -> None:

@@ -17,6 +17,7 @@ from viz.services.attention import ModelRequest, run, text_of
 from viz.services.models import loaded_model
 
 WORDS = 10
+FORETELLING = ("next-token", "seq2seq")  # tasks whose last token rates what comes after it
 SLOW_TOKENS = 128  # above it the numbers of a whole text take seconds, so they are made on request
 MOST_PAIRS = 10  # of the visitor's own lines
 
@@ -116,13 +117,13 @@ def mask_word(model_name: str) -> str | None:
 
 @lru_cache(maxsize=16)
 def predictions(request: ModelRequest, sample: int) -> tuple[Prediction, ...]:
-    """The likeliest words behind the text, or at each of its mask tokens.
+    """The likeliest words behind the text (in an encoder-decoder: behind the target), or at each of its mask tokens.
 
     Raises:
         LoadError, BusyError, ValueError: as ``run``.
     """
     model, own, changed = _runs(request)
-    if model.task == "next-token":
+    if model.task in FORETELLING:
         places = [int(answers.last_positions(_real(own, sample)))]
     elif model.task == "fill-mask":
         places = answers.masked_positions(own.tokens["self"][sample], model.mask_id)
@@ -136,7 +137,7 @@ def predictions(request: ModelRequest, sample: int) -> tuple[Prediction, ...]:
     apart = answers.kl_divergence(before, after).tolist()
     return tuple(
         Prediction(
-            place=None if model.task == "next-token" else place,
+            place=None if model.task in FORETELLING else place,
             before=_words(model, before[row], before[row], after[row]),
             after=_words(model, after[row], before[row], after[row]),
             kl=apart[row],
@@ -147,13 +148,13 @@ def predictions(request: ModelRequest, sample: int) -> tuple[Prediction, ...]:
 
 @lru_cache(maxsize=16)
 def text_numbers(request: ModelRequest, sample: int) -> TextNumbers | None:
-    """Surprise of each token of the text and divergence of what it foretells; None where the model foretells nothing.
+    """Surprise of each token of the text (or target), and divergence of what it foretells; None where nothing is foretold.
 
     Raises:
         LoadError, BusyError, ValueError: as ``run``.
     """
     model, own, changed = _runs(request)
-    if model.task != "next-token":
+    if model.task not in FORETELLING:
         return None
     tokens = own.tokens["self"][sample]
     real = _real(own, sample)

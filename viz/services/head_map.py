@@ -40,12 +40,14 @@ class MapRequest:
         text: one text.
         switches: on in every pass; ``ablation`` says what stands in a head's place.
         measure: what an effect is.
+        target: of an encoder-decoder; None: what the model itself writes.
     """
 
     model: str
     text: Sample
     switches: Switches
     measure: Measure
+    target: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +107,8 @@ def obstacle(request: MapRequest) -> str:
         LoadError, ValueError: as ``Model.read``.
     """
     model = loaded_model(request.model)
-    tokens = model.read(request.text).tokens[0]
+    batch = model.read(request.text)
+    tokens = model._both_sides(batch, request.target)[1].tokens[0]
     if request.measure == "kl-masked" and not masked_positions(tokens, model.mask_id):
         return "mask"
     return "short" if request.measure == "nll" and len(tokens) < 2 else ""
@@ -199,7 +202,9 @@ class MapJob:
         asked = self.request
         if self._ended():
             return None
-        mapping = HeadMapping(loaded_model(asked.model), asked.text, measure=asked.measure, switches=asked.switches)
+        mapping = HeadMapping(
+            loaded_model(asked.model), asked.text, measure=asked.measure, switches=asked.switches, target=asked.target
+        )
         self.total = mapping.total
         values = np.full((len(mapping.calls), max(mapping.heads.values())), np.nan)
         if self._ended():

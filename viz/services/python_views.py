@@ -83,7 +83,7 @@ head_heatmap(difference, stage="scores", **labels_b).show()  # a diverging scale
 _HEAD_MAP = """\
 found = head_map({arguments})
 effects = found.values.numpy()  # (layers, heads): one more head off, each alone
-layers = [call.layer for call in found.calls]
+layers = [{label} for call in found.calls]
 head_effects(effects, name={measure!r}, signed={signed}, layers=layers).show()
 """
 
@@ -205,9 +205,12 @@ def head_map_code(found: MapResult) -> str:
     arguments = ["model", written(script, asked.text), f"measure={asked.measure!r}"]
     if asked.switches != Switches():
         arguments.append(f"switches={written(script, asked.switches)}")
+    if asked.target is not None:
+        arguments.append(f"target={asked.target!r}")
     script.add(f"model = load({asked.model!r})")
     signed = asked.measure == "nll"
-    script.add(_HEAD_MAP.format(arguments=", ".join(arguments), measure=asked.measure, signed=signed))
+    label = "call.layer" if len({call.kind for call in found.calls}) == 1 else "call.name"
+    script.add(_HEAD_MAP.format(arguments=", ".join(arguments), measure=asked.measure, signed=signed, label=label))
     return script.text
 
 

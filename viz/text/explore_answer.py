@@ -13,6 +13,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     ),
     # Words
     "answer.next": ("Next token behind the text", "文本之后的下一个词元"),
+    "answer.next_target": ("Next token behind the target", "目标文本之后的下一个词元"),
     "answer.masked": ("At the mask token, position {place}", "掩码词元处，位置 {place}"),
     "answer.before": ("Model as it is", "原模型"),
     "answer.after": ("With these switches", "使用当前开关"),
@@ -42,6 +43,18 @@ TEXTS: dict[str, tuple[str, str]] = {
         "Over the {predicted} tokens that have one before them. Surprise is −log p of the token that really follows; perplexity is "
         "exp of its mean. The KL is between what both runs expect next, after every token.",
         "统计前面有词元的 {predicted} 个词元。惊讶度为真实后继词元的 −log p；困惑度为其均值的指数。KL 比较两次运行在每个词元之后的预测。",
+    ),
+    "answer.target": ("The whole target", "整段目标文本"),
+    "answer.target_note": (
+        "Over the {predicted} tokens behind the start token, each given the source and those before it; the end token, which the "
+        "decoder does not read, is not among them. Surprise is −log p of the token that really follows; perplexity is exp of its "
+        "mean. The KL is between what both runs expect next, after every token.",
+        "统计起始词元之后的 {predicted} 个词元，均以源文本和前文为条件；解码器不读取结束词元，故不计入。惊讶度为真实后继词元的 −log p；"
+        "困惑度为其均值的指数。KL 比较两次运行在每个词元之后的预测。",
+    ),
+    "answer.none_predicted_target": (
+        "The target is the start token alone, and foretells nothing that is known: type a target to see its perplexity.",
+        "目标文本只有起始词元，没有可核对的内容：输入目标文本以查看困惑度。",
     ),
     "answer.none_predicted": (
         "A text of one token foretells nothing: type more to see its perplexity.",

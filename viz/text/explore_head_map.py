@@ -12,10 +12,12 @@ TEXTS: dict[str, tuple[str, str]] = {
         "A head map needs a pretrained model: random weights have no answer to change. Choose a model as the source.",
         "头图谱需要预训练模型：随机权重没有可改变的答案。请选择一个模型作为来源。",
     ),
-    "head_map.one_stack": (
-        "A head map is made for models of one stack; this one has two. Switch heads off in the sidebar instead.",
-        "头图谱只适用于单栈模型，而当前模型有两个栈。请改用侧栏关闭头。",
+    "head_map.intro_target": (
+        "Every head of the three kinds of calls is switched off in turn, alone, and what the decoder expects behind the same target "
+        "is compared with the answer before. The other switches in the sidebar stay as they are.",
+        "依次单独关闭三类注意力中的每个头，在同一目标文本下比较解码器关闭前后的预测。侧栏的其他开关保持不变。",
     ),
+    "head_map.call_head": ("{layer}, head {head}", "{layer}，头 {head}"),
     "head_map.recorded": (
         "The attention of this model is recorded, not replaced, so that no head of it can be switched off.",
         "该模型的注意力只能被记录而不能被替换，因此无法关闭它的头。",
@@ -70,7 +72,7 @@ TEXTS: dict[str, tuple[str, str]] = {
         "{heads} 个头用时 {seconds:.0f} 秒。代替头的是：{ablation}。各头分担工作，作用不可相加；在此没有作用的头在别处可能重要。",
     ),
     "head_map.strongest": ("Largest effects", "最大的作用"),
-    "head_map.one": ("Layer {layer}, head {head}: {value:.3g}", "第 {layer} 层，头 {head}：{value:.3g}"),
+    "head_map.one_call": ("{name}: {value:.3g}", "{name}：{value:.3g}"),
     "head_map.chosen": ("Layer {layer}, head {head}", "第 {layer} 层，头 {head}"),
     "head_map.open": ("Show its weights", "查看其权重"),
     "head_map.switch_off": ("Switch it off", "关闭它"),
