@@ -51,7 +51,7 @@ def draw(request: Request, made: Run, shown: CallView) -> None:
     _settings()
     _settle(asked)
     places = [place for place, call in enumerate(made.calls) if call == shown.call]
-    count = int(str(get("written")))
+    count = _caught_up(asked, int(str(get("written"))))
     _buttons(asked, count)
     if request.switches.mask == "none":
         st.caption(t("writing.mask_note"))
@@ -81,6 +81,18 @@ def _settle(asked: WritingRequest) -> None:
         put("written", 0)
     if int(str(get("written"))) > asked.most:
         put("written", asked.most)
+
+
+def _caught_up(asked: WritingRequest, count: int) -> int:
+    """Makes the steps that are to be shown, so that the buttons know whether more can follow; errors are told below."""
+    if count:
+        try:
+            with st.spinner(t("explore.running")):
+                count = service.writing(asked).advance(count)
+        except (ValueError, *ModelError):
+            return count
+        put("written", count)
+    return count
 
 
 def _buttons(asked: WritingRequest, count: int) -> None:
