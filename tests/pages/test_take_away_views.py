@@ -12,20 +12,23 @@ import numpy as np
 import pytest
 import torch
 from plotly.graph_objects import Figure
+from streamlit.testing.v1 import AppTest
 
 from attention_core.diagnostics import head_patterns, one_head, pattern_cells, rollout, token_roles, weighted_norms
 from attention_core.from_scratch import MaskChoice, ScratchConfig
-from attention_core.pretrained import Switches
+from attention_core.pretrained import Chat, Pair, Switches
 from attention_core.pretrained.head_map import head_map
+from attention_core.runs import Call
 from viz.services.attention import ModelRequest, Request, ScratchRequest, run
 from viz.services.explore_compare import pair, side
 from viz.services.export_tables import Axis, Numbers, Table, table_csv, tables_json, tables_npz
 from viz.services.flow import flow
+from viz.services.generation import WritingRequest, writing
 from viz.services.head_map import MapJob, MapRequest, finished
 from viz.services.head_stages import head_stages
 from viz.services.models import loaded_model
 from viz.services.overview import CHOICES, kinds, overview
-from viz.services.python_code import as_python
+from viz.services.python_code import Script, as_python, written
 from viz.services.python_views import (
     compare_code,
     flow_code,
@@ -33,6 +36,7 @@ from viz.services.python_views import (
     overview_code,
     stages_code,
     text_code,
+    writing_code,
 )
 from viz.services.text_maps import text_map
 from viz.services.view_numbers import (
@@ -42,6 +46,7 @@ from viz.services.view_numbers import (
     pair_numbers,
     stages_numbers,
     text_numbers,
+    writing_numbers,
 )
 from viz.services.views import view
 
@@ -60,19 +65,21 @@ PADDED = ModelRequest(
 MASKED = ModelRequest(
     "all-MiniLM-L6-v2", ("the cat",), switches=Switches(mask="custom", mask_rows="1100/0110/1011/0001", softcap=5.0)
 )
+BART = {
+    "d_model": 24, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 3, "decoder_attention_heads": 3,
+    "encoder_ffn_dim": 17, "decoder_ffn_dim": 19, "max_position_embeddings": 37, "bos_token_id": 2, "eos_token_id": 3,
+    "decoder_start_token_id": 3,
+}  # fmt: skip
+PAIRED = ModelRequest("all-MiniLM-L6-v2", (Pair("the cat", "sat on it's mat"),))
 ONE_STACK = pytest.mark.parametrize(
-    "request_", [SCRATCH, DRAWN, PADDED, MASKED], ids=["scratch", "drawn", "padded", "masked"]
+    "request_", [SCRATCH, DRAWN, PADDED, MASKED, PAIRED], ids=["scratch", "drawn", "padded", "masked", "paired"]
 )
 pytestmark = pytest.mark.usefixtures("minilm_folder")
 
 
 @pytest.fixture(scope="module")
 def bart(tiny_folder: Callable[..., Path]) -> ModelRequest:
-    folder = tiny_folder(
-        "BartForConditionalGeneration", specials=True, d_model=24, encoder_layers=2, decoder_layers=2,
-        encoder_attention_heads=3, decoder_attention_heads=3, encoder_ffn_dim=17, decoder_ffn_dim=19,
-        max_position_embeddings=37, bos_token_id=2, eos_token_id=3, decoder_start_token_id=3,
-    )  # fmt: skip
+    folder = tiny_folder("BartForConditionalGeneration", specials=True, **BART)
     texts, targets = ("the cat sat", "my old dog looked at it"), ("a dog", "the red hat was")
     return ModelRequest(str(folder), texts, switches=Switches(temperature=0.5), targets=targets)
 
@@ -105,6 +112,10 @@ def opened(numbers: Numbers) -> dict[str, np.ndarray]:
             array = arrays[before + name]
             found[f"{table.code}.{name}"] = array
             assert array.shape == shape
+            if array.dtype.kind == "U":
+                assert [line[name] for line in lines] == array.ravel().tolist()
+                assert told["tables"][table.code]["arrays"][name] == array.tolist()
+                continue
             kind = array.dtype if array.dtype.kind == "f" else np.float64
             read = np.array([float(line[name]) for line in lines], dtype=kind).reshape(shape)
             np.testing.assert_array_equal(read, array)
@@ -290,6 +301,33 @@ def test_head_map(switches: Switches, executed, tiny_folder):
     assert len(drawn) == 1
 
 
+@pytest.mark.parametrize("family", ["GPT2LMHeadModel", "BartForConditionalGeneration"])
+@pytest.mark.parametrize("temperature", [0.0, 0.7])
+def test_writing(family: str, temperature: float, executed, tiny_folder):
+    sizes = {"n_embd": 24, "n_head": 3, "n_layer": 2, "n_positions": 37, "bos_token_id": 2, "eos_token_id": 3}
+    folder = tiny_folder(family, **sizes) if family.startswith("GPT2") else tiny_folder(family, specials=True, **BART)
+    asked = WritingRequest(str(folder), "the cat sat", Switches(temperature=0.5), 7, temperature, seed=5)
+    made = writing(asked)
+    count = made.advance(4)
+    call = Call("decoder.1", "decoder", 1)
+    text, grown = made.written(count), made.map_of(call, 2, count)
+    found = opened(writing_numbers(asked, text, grown, call=call.name, head=2))
+    generator = torch.Generator().manual_seed(5)
+    core = loaded_model(asked.model).generate(
+        asked.sample, max_new_tokens=7, switches=asked.switches, temperature=temperature, generator=generator
+    )
+    steps = [next(core) for _ in range(count)]
+    weights = core.run(count).trace(call).weights
+    assert weights is not None
+    np.testing.assert_array_equal(found["map.weights"], weights[0, 2].numpy())
+    np.testing.assert_array_equal(found["steps.probability"], [step.probability for step in steps])
+    assert found["candidates.word"].tolist()[0] == [core.model.written(id_) for id_, _ in steps[0].top]
+    names, drawn = executed(writing_code(asked, text, call=call.name, head=2))
+    np.testing.assert_array_equal(names["weights"], found["map.weights"])
+    assert names["probabilities"] == found["steps.probability"].tolist()
+    assert len(drawn) == 1
+
+
 def test_two_stacks(bart: ModelRequest, executed):
     for kind in ("encoder", "decoder", "cross"):
         asked = {"kind": kind, "sample": 1, "residual": 0.3, "words": False}
@@ -317,6 +355,15 @@ def test_two_stacks(bart: ModelRequest, executed):
         )
 
 
+def test_a_chat_is_written_as_it_was_asked_for():
+    asked, script = Chat("it's", system="a \\ b"), Script()
+    script.add(f"asked = {written(script, asked)}")
+    names: dict[str, Any] = {}
+    exec(script.text, names)
+    assert names["asked"] == asked
+    assert "from attention_core.pretrained import Chat\n" in script.text
+
+
 def test_a_cut_text_is_cut_alike(executed, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("viz.services.attention.MOST_TOKENS", 7)
     request = ModelRequest("all-MiniLM-L6-v2", ("a text of more than seven tokens that is cut",))
@@ -326,3 +373,32 @@ def test_a_cut_text_is_cut_alike(executed, monkeypatch: pytest.MonkeyPatch):
     names, _ = executed(code)
     np.testing.assert_allclose(names["weights"], shown.weights, rtol=0, atol=1e-6)
     assert "max_tokens=7" in code
+
+
+FOLDS = {
+    "overview": ("head_overview(", ["NPZ", "CSV, heads", "JSON"]),
+    "text": ("shown = ", ["NPZ", "CSV, map", "JSON"]),
+    "lines": ("head_grid(", ["NPZ, all heads", "CSV, head 1", "JSON, all heads"]),
+    "stages": ("stage_panels(", ["NPZ", "CSV, all stages", "JSON"]),
+    "compare": ("signed_difference(", ["NPZ", "CSV, A", "CSV, B", "CSV, difference", "JSON"]),
+    "flow": ("rollout(", ["NPZ", "CSV, both maps", "JSON"]),
+}
+
+
+@pytest.mark.parametrize("name", FOLDS)
+def test_the_fold_of_each_view(name: str, executed):
+    app = AppTest.from_file("../../app.py", default_timeout=120)
+    link = {"source": "from-scratch", "text": "one two three", "view": name, "mask": "causal", "head": "1"}
+    for setting, value in {"lang": "en", **link}.items():
+        app.query_params[setting] = value
+    app.run()
+    next(one for one in app.toggle if one.key == "explore_take_away_open").set_value(True).run()
+    assert not app.exception and not app.error
+    code, buttons = FOLDS[name]
+    labels = [button.proto.label for button in app.get("download_button")]
+    assert labels.count("HTML") == len(app.get("plotly_chart"))
+    assert labels[-len(buttons) :] == buttons
+    [block] = [block.value for block in app.code if "import" in block.value]
+    assert code in block and "MaskChoice('causal')" in block
+    _, drawn = executed(block)
+    assert drawn

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import MISSING, fields, is_dataclass
 from typing import Any
 
-import attention_core.pretrained
-from attention_core.from_scratch import MaskChoice, ScratchConfig
+from attention_core import from_scratch, pretrained
+from attention_core.from_scratch import MaskChoice
 from viz.services.attention import ModelRequest, Request, most_tokens, run
 from viz.services.views import CallView
 
@@ -92,8 +92,7 @@ def written(script: Script, value: Any) -> str:
         return f"MaskChoice({value.kind!r}{given})"
     if is_dataclass(value) and not isinstance(value, type):
         kind = type(value).__name__
-        public = hasattr(attention_core.pretrained, kind) and not isinstance(value, ScratchConfig)
-        script.use(PRETRAINED if public else type(value).__module__, kind)
+        script.use(next(room.__name__ for room in (from_scratch, pretrained) if hasattr(room, kind)), kind)
         given = (
             f"{field.name}={written(script, getattr(value, field.name))}"
             for field in fields(value)

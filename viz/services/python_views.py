@@ -4,6 +4,7 @@ from attention_core.pretrained import Switches
 from viz.services.attention import Request, run
 from viz.services.explore_compare import Pair, Side
 from viz.services.flow import Flow
+from viz.services.generation import MOST_PROMPT, WritingRequest, Written
 from viz.services.head_map import MapResult
 from viz.services.overview import STATISTICS, Overview
 from viz.services.python_code import FIGURES, PRETRAINED, Script, add_run, listed, written
@@ -85,6 +86,19 @@ found = head_map({arguments})
 effects = found.values.numpy()  # (layers, heads): one more head off, each alone
 layers = [{label} for call in found.calls]
 head_effects(effects, name={measure!r}, signed={signed}, layers=layers).show()
+"""
+_WRITING = """\
+made = model.generate({arguments})
+steps = [next(made) for _ in range({count})]  # a forward pass each: the prompt, then one token at a time
+print(made.text)
+probabilities = [step.probability for step in steps]
+run = made.run({count})  # all steps joined, a row per token that asked
+call, head = run.call({call!r}), {head}
+labels = {{"query_tokens": run.query_labels(call)[0], "key_tokens": run.key_labels(call)[0]}}
+trace = run.trace(call, keep=("weights",))
+weights = trace.weights[0, head].float().numpy()
+allowed = trace.allowed.expand(trace.weights.shape)[0, head].numpy()  # True = may attend
+head_heatmap(weights, allowed=allowed, **labels).show()
 """
 
 
@@ -211,6 +225,25 @@ def head_map_code(found: MapResult) -> str:
     signed = asked.measure == "nll"
     label = "call.layer" if len({call.kind for call in found.calls}) == 1 else "call.name"
     script.add(_HEAD_MAP.format(arguments=", ".join(arguments), measure=asked.measure, signed=signed, label=label))
+    return script.text
+
+
+def writing_code(asked: WritingRequest, text: Written, *, call: str, head: int) -> str:
+    """``steps``, ``probabilities`` of what was chosen, and ``weights`` of one head with a row per token that asked."""
+    script = Script()
+    script.use(PRETRAINED, "load")
+    script.use(FIGURES, "head_heatmap")
+    arguments = [written(script, asked.sample), f"max_new_tokens={asked.most}"]
+    if asked.switches != Switches():
+        arguments.append(f"switches={written(script, asked.switches)}")
+    if asked.temperature:
+        script.use("torch")
+        arguments.append(f"temperature={asked.temperature!r}")
+        arguments.append(f"generator=torch.Generator().manual_seed({asked.seed})")
+    if text.cut:
+        arguments.append(f"max_tokens={MOST_PROMPT}")
+    script.add(f"model = load({asked.model!r})")
+    script.add(_WRITING.format(arguments=", ".join(arguments), count=len(text.words), call=call, head=head))
     return script.text
 
 

@@ -3,12 +3,15 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from attention_core.diagnostics import PATTERNS
 from attention_core.runs import Token
-from viz.services.attention import Request, revision
+from viz.services.attention import ModelRequest, Request, revision
 from viz.services.explore_compare import Pair, Side
 from viz.services.export_tables import Axis, Numbers, Table, about_request
 from viz.services.flow import Flow
+from viz.services.generation import GrownMap, WritingRequest, Written
 from viz.services.head_map import MapResult
 from viz.services.head_stages import HeadStages
 from viz.services.overview import STATISTICS, Overview
@@ -109,6 +112,36 @@ def text_numbers(request: Request, shown: CallView, found: Maps, *, kind: str, h
         "head": head if kind == "head" else None,
     }  # fmt: skip
     return _numbers("text", request, tables, about, shown.call.name, shown.sample, kind, head, words)
+
+
+def writing_numbers(asked: WritingRequest, written: Written, grown: GrownMap, *, call: str, head: int) -> Numbers:
+    """The map of the shown head with a row per token that asked, each written token, and what else it could be."""
+    tokens = tuple(word.label for word in written.words)
+    steps = Axis("step", len(tokens), {"step_token": tokens})
+    places = max((len(word.candidates) for word in written.words), default=0)
+    likeliest = [[*word.candidates, *[None] * (places - len(word.candidates))] for word in written.words]
+    tables = (
+        Table(
+            "map",
+            (_tokens("query", grown.query_tokens), _tokens("key", grown.key_tokens)),
+            {"weights": grown.weights, "allowed": grown.allowed, "intended": grown.intended},
+        ),
+        Table("steps", (steps,), {"probability": np.array([word.probability for word in written.words])}),
+        Table(
+            "candidates",
+            (steps, Axis("candidate", places, {})),
+            {
+                "word": np.array([["" if one is None else one.word for one in row] for row in likeliest]),
+                "chance": np.array([[np.nan if one is None else one.probability for one in row] for row in likeliest]),
+            },
+        ),
+    )
+    request = ModelRequest(asked.model, (asked.sample,), switches=asked.switches)
+    about = about_request(request) | {
+        "view": "generation", "call": call, "head": head, "most": asked.most, "temperature": asked.temperature,
+        "seed": asked.seed, "end": written.end, "first_new": grown.first_new,
+    }  # fmt: skip
+    return _numbers("writing", request, tables, about, call, head, asked, len(tokens))
 
 
 def _numbers(view: str, request: Request, tables: Iterable[Table], about: Mapping[str, Any], *place: object) -> Numbers:

@@ -73,6 +73,13 @@ TEXTS: dict[str, tuple[str, str]] = {
         "versions go along.",
         "为文本着色的权重图（所示部分），含词元或单词以及两种掩码。设置和版本一并导出。",
     ),
+    "take.table_steps": ("tokens", "词元"),
+    "take.table_candidates": ("candidates", "候选词"),
+    "take.numbers_writing": (
+        "The map of this head with a row per token that asked, the written tokens with their probabilities, and the "
+        "candidates of each step. Settings and versions go along.",
+        "此头的权重图（每个发出查询的词元一行）、写出的词元及其概率、每一步的候选词。设置和版本一并导出。",
+    ),
     "take.python": ("As Python", "Python 代码"),
     "take.python_note": (
         "Runs in a notebook from the folder of this project and gives the same numbers.",
