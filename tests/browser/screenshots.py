@@ -24,7 +24,8 @@ CAPITALS = quote(
     "The capital of France is Paris and the capital of Japan is Tokyo, while the capital of Italy is Rome, the capital "
     "of Egypt is Cairo and the capital of Peru is"
 )
-CLICKS = {"head-map": ".st-key-explore_head_map_start button"}  # what is pressed first, for who waits minutes
+CLICKS = {"head-map": ".st-key-explore_head_map_start button", "train": ".st-key-train_start button:visible"}
+WAITS = {"train": ".st-key-train_go_on"}  # what stands there once that is done
 PICTURES = {  # name -> address, width, height, scheme, language
     "explore": (f"?text={RIVER}&layer=2&head=5", 1440, 1480, "light", "en-US"),
     "scaling-off": (f"?text={RIVER}&layer=2&scaling=off", 1440, 2900, "light", "en-US"),
@@ -35,6 +36,7 @@ PICTURES = {  # name -> address, width, height, scheme, language
         *(1440, 2420, "light", "en-US"),
     ),
     "mask-lab": ("mask_lab?lang=en", 1440, 1500, "light", "en-US"),
+    "train": ("train?lang=en&task=lookup", 1440, 2300, "light", "en-US"),
     "bug-zoo": ("bug_zoo?lang=en", 1440, 2080, "light", "en-US"),
     "debug": ("debug?lang=en", 1440, 1500, "light", "en-US"),
 }
@@ -65,6 +67,8 @@ def main() -> None:
                 visitor.open(path)
                 if name in CLICKS:
                     visitor.page.locator(CLICKS[name]).click(timeout=120_000)
+                if name in WAITS:
+                    visitor.page.wait_for_selector(WAITS[name], timeout=300_000)
                 visitor.page.wait_for_selector(".js-plotly-plot .main-svg", timeout=300_000 if name in CLICKS else None)
                 visitor.settle()
                 visitor.page.wait_for_timeout(3000)  # every figure drawn, whichever page it is
