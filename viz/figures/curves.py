@@ -13,8 +13,9 @@ import plotly.graph_objects as go
 from viz.figures import theme
 from viz.figures.labels import escape
 
-COLOURS = (theme.ACCENT, theme.LEAK, theme.ACCENT_DEEP, theme.BLOCKED, theme.NEUTRAL)
+COLOURS = theme.CURVES
 _SYMBOLS = ("circle", "diamond", "square", "triangle-up", "x")
+_DASHES = ("solid", "dash", "dashdot", "longdash", "longdashdot")
 _HEIGHT = 300
 
 
@@ -50,7 +51,7 @@ def curves(
     width: int = 620,
     revision: str | int | None = None,
 ) -> go.Figure:
-    """Lines on one pair of axes; colours and signs in the order of the lines, the same for everybody.
+    """Lines on one pair of axes; colours, dashes and signs in the order of the lines, the same for everybody.
 
     Args:
         lines: at least one.
@@ -83,7 +84,7 @@ def curves(
             "y": [value if fine else None for value, fine in zip(y.tolist(), good.tolist(), strict=True)],
             "name": escape(line.name),
             "mode": "lines" if line.theory else "lines+markers",
-            "line": {"color": colour, "width": 2, "dash": "dot" if line.theory else "solid"},
+            "line": {"color": colour, "width": 2, "dash": "dot" if line.theory else _DASHES[place % len(_DASHES)]},
             "hovertemplate": f"{escape(line.name)}<br>{escape(x_title)} %{{x}}: %{{y:.4~g}}<extra></extra>",
         }
         if not line.theory:

@@ -40,6 +40,8 @@ ACCENT_DEEP = "#6b7fd6"  # raw scores beside scaled ones; reads on white and on 
 NEUTRAL = "#7b808a"  # cells without a number, theory lines
 LEAK = "#e2500a"  # vermilion
 BLOCKED = "#f0a30a"  # amber
+# Lines beside each other: at least 3 to 1 on white and on the dark page, apart for eyes that lack any kind of cone.
+CURVES: tuple[str, ...] = (ACCENT, LEAK, "#7755cc", "#aa4455", "#aa77ff")
 GRID_LINE = "rgba(128,128,128,0.22)"
 
 TICK_SIZE = 10

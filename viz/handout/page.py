@@ -95,7 +95,7 @@ def _setting(lesson: Lesson, switch: Switch, values: Values) -> str:
     if isinstance(switch, Flag):
         told = t("handout.on" if value else "handout.off")
     elif isinstance(switch, Pick):
-        told = switch.labels(values)[value]
+        told = switch.labels(values)[: value + 1][-1]  # a place that is no longer there is the last one
     elif isinstance(switch, Choice) and isinstance(value, str):
         told = t(f"{stem}.{value}")
     else:

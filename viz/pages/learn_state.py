@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from viz.lessons import LESSONS
-from viz.lessons.lesson import Flag, Lesson, Question, Sentence, Switch
+from viz.lessons.lesson import Flag, Lesson, Question, Sentence, Span, Switch
 from viz.pages import frame
 from viz.text import TEXTS, t
 
@@ -191,4 +191,4 @@ def _from_link() -> list[str]:
 def _to_link(switch: Switch, value: Any) -> str:
     if isinstance(switch, Flag):
         return "1" if value else "0"
-    return f"{value:.12g}" if isinstance(value, float) else str(value)
+    return f"{value:.12g}" if isinstance(value, float) and isinstance(switch, Span) else str(value)
