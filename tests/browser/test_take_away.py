@@ -1,5 +1,6 @@
 """What is taken away from the explore page, opened again in a real browser with the network blocked."""
 
+import re
 import struct
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 
 from attention_core.from_scratch import ScratchConfig, run_from_scratch
+from viz.figures import head_heatmap, standalone_html
 
 pytestmark = pytest.mark.browser
 
@@ -71,3 +73,40 @@ def test_a_page_of_its_own_draws_without_a_network(opened, page):
     np.testing.assert_allclose(np.array(drawn), weights[0, 0].numpy(), rtol=0, atol=1e-6)  # another process's sums
     assert "Share" not in page.content().partition("<main>")[0]
     assert page.locator("[data-title*='loud']").count() == 0
+
+
+def test_c142_c153_labels_of_a_page_stay_text_without_a_network(page, tmp_path):
+    tokens = ["$x$", "$5", "$$", "<b>bold</b>", "&lt;", "10"]
+    figure = head_heatmap(np.eye(6, dtype=np.float32), query_tokens=tokens, key_tokens=tokens)
+    text = standalone_html(figure, title="$x$ <b>", lines=("price $x and $y",))
+    assert re.findall(r"<(?:script|link|img|iframe)[^>]*(?:src|href)=", text) == []
+    assert "MathJax.js" not in text.partition("<main>")[0] and "mathjax" not in text.rpartition("</script>")[2].lower()
+    file = tmp_path / "page.html"
+    file.write_text(text, encoding="utf-8")
+    page.context.set_offline(True)
+    page.goto(file.as_uri())
+    page.wait_for_selector(".heatmaplayer image", timeout=30_000)
+    for axis in ("xtick", "ytick"):
+        shown = page.locator(f".{axis} text").all_text_contents()
+        assert sorted(shown) == [f"{i} {one}" for i, one in enumerate(tokens)]
+    assert page.locator("h1").inner_text() == "$x$ <b>"
+    assert page.locator("p").first.inner_text() == "price $x and $y"
+    assert page.evaluate("() => typeof window.MathJax") == "undefined"
+
+
+def test_numbers_of_a_view_and_the_fold_of_another_page(visit):
+    visitor = visit(LINK + "&view=flow&mask=causal")
+    visitor.page.locator(".st-key-explore_take_away_open label").click()
+    visitor.settle()
+    file = saved(visitor, visitor.page.locator(".st-key-explore_take_npz button"))
+    [drawn] = [trace for trace in visitor.traces("explore_flow_chart") if trace["type"] == "heatmap"]
+    with np.load(file, allow_pickle=False) as arrays:
+        np.testing.assert_array_equal(arrays["rollout"], np.array(drawn["z"], np.float32))
+        assert arrays["row_token"].tolist() == ["one", "two", "three", "four", "five"]
+
+    visitor = visit("mask_lab?lang=en")
+    visitor.page.locator(".st-key-mask_lab_take_away_open label").click()
+    visitor.settle()
+    buttons = visitor.page.locator(".st-key-mask_lab_take_picture_mask_lab_chart")
+    text = saved(visitor, buttons.get_by_role("button", name="SVG", exact=True)).read_text(encoding="utf-8")
+    assert text.startswith("<svg") and "columns: keys" in text

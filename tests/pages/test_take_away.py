@@ -143,3 +143,26 @@ def test_the_fold_lists_each_chart_and_only_when_it_is_open() -> None:
     assert labels.count("HTML") == len(app.get("plotly_chart")) == 4
     assert labels[-3:] == ["NPZ, all heads", "CSV, head 0", "JSON, all heads"]
     assert "run_from_scratch('one two three'" in "\n".join(block.value for block in app.code)
+
+
+@pytest.mark.parametrize("page", ["mask_lab", "bug_zoo", "debug", "learn"])
+def test_every_page_lists_its_charts_once_the_fold_is_open(page: str) -> None:
+    app = AppTest.from_string(PAGE.format(page=page), default_timeout=120)
+    app.query_params["lang"], app.query_params["lesson"] = "en", "scaling"
+    app.run()
+    assert not app.exception and not app.error
+    assert "HTML" not in labels(app) or page == "debug"  # which has its report as a page
+    report = labels(app).count("HTML")
+    next(one for one in app.toggle if one.key == f"{page}_take_away_open").set_value(True).run()
+    assert not app.exception and not app.error
+    assert labels(app).count("HTML") - report == len(app.get("plotly_chart")) > 0
+
+
+PAGE = """
+from viz.pages import {page}, frame
+frame.show([frame.Page("{page}", {page}.render)])
+"""
+
+
+def labels(app: AppTest) -> list[str]:
+    return [button.proto.label for button in app.get("download_button")]
