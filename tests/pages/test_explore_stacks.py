@@ -78,3 +78,14 @@ def test_switches_that_cannot_act_say_why(bloom: Path) -> None:
     assert control(app, "model_mask").value == "model"  # what stands there is what was run
     assert not control(app, "layer").disabled
     assert "layer 0 of 0–1 · 3 heads · 8 tokens" in said(app)
+
+
+def test_a_model_without_scaling_is_not_said_to_divide_by_the_root(tiny_folder: Callable[..., Path]) -> None:
+    sizes = {"d_model": 24, "d_kv": 8, "d_ff": 17, "num_heads": 3, "num_layers": 1, "num_decoder_layers": 1}
+    t5 = tiny_folder("T5ForConditionalGeneration", specials=True, decoder_start_token_id=0, eos_token_id=3, **sizes)
+    app = visit(source=str(t5), target="a dog", scaling="custom")
+    assert control(app, "scaling").options == ["Model’s own", "Off", "Custom"]
+    assert control(app, "factor").label == "Factor on the model’s own scaling"
+    app = visit(source="all-MiniLM-L6-v2", scaling="custom")
+    assert control(app, "scaling").options == ["1/√d_k", "Off", "Custom"]
+    assert control(app, "factor").label == "Factor on 1/√d_k"

@@ -76,7 +76,7 @@ def model_controls(model: Model, places: Places) -> None:
     """Layer and switches of a pretrained model."""
     stacks.layer_choice(model)
     fixed = not stacks.settle_switches(model)
-    _scaling(places, disabled=fixed)
+    _scaling(places, own="default" if model.scaling == "scores" else "own", disabled=fixed)
     facts.about_scaling(model)
     _select("model_mask", "explore.mask", state.model_masks(), "mask", disabled=fixed)
     places.mark("mask")
@@ -137,21 +137,23 @@ def scratch_controls(places: Places) -> None:
         _select("dtype", "explore.dtype", state.DTYPES, None)
 
 
-def _scaling(places: Places, *, disabled: bool = False) -> None:
+def _scaling(places: Places, *, own: str = "default", disabled: bool = False) -> None:
+    """``own`` names what the unchanged scaling is called: not every model multiplies its scores by 1/√d_k."""
     st.segmented_control(
         t("explore.scaling"),
         state.SCALINGS,
         key=key("scaling"),
         help=t("explore.scaling_help"),
-        format_func=lambda code: t(f"explore.scaling_{code}"),
+        format_func=lambda code: t(f"explore.scaling_{own if code == 'default' else code}"),
         required=True,
         width="stretch",
         disabled=disabled,
     )
     if get("scaling") == "custom":
         st.number_input(
-            t("explore.factor"), 0.0, 64.0, key=key("factor"), help=t("explore.factor_help"), step=0.1, format="%g"
-        )
+            t("explore.factor" if own == "default" else "explore.factor_own"), 0.0, 64.0, key=key("factor"),
+            help=t("explore.factor_help" if own == "default" else "explore.factor_own_help"), step=0.1, format="%g",
+        )  # fmt: skip
     places.mark("scale")
 
 

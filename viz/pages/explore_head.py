@@ -12,7 +12,7 @@ from viz.figures.stages import stage_panels
 from viz.figures.tables import label
 from viz.pages.charts import chart, offer
 from viz.pages.explore_numbers import inside, number, styles
-from viz.pages.explore_sections import heads_off_of, labels_of, words_of_maps
+from viz.pages.explore_sections import heads_off_of, labels_of, sideways, words_of_maps
 from viz.pages.explore_state import key, put
 from viz.services.attention import Request, revision
 from viz.services.head_stages import Cell, HeadStages, cell, head_stages
@@ -50,6 +50,7 @@ def draw(request: Request, made: Run, shown: CallView) -> None:
         revision=revision(request, shown.call.name, shown.sample, head, query, to),
     )
     title = t("head_view.chart", layer=shown.call.layer, head=head)
+    sideways()
     with st.container(key=key("stages_box")):
         chart(figure, key=key("stages_chart"), title=title, alt=t("head_view.alt", stages=len(found.stages)))
     cell_clicks(key("stages_chart"), key=key("stages_clicks"), on_click=_choose)

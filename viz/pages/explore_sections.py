@@ -146,6 +146,7 @@ def all_heads(request: Request, made: Run, shown: CallView) -> None:
         clickable=True,
         revision=revision(request, shown.call.name, shown.sample),
     )
+    sideways()
     with st.container(key=key("grid")):
         chart(
             figure,
@@ -156,6 +157,11 @@ def all_heads(request: Request, made: Run, shown: CallView) -> None:
             selection_mode="points",
         )
     st.caption(t("explore.not_explanations"))
+
+
+def sideways() -> None:
+    """On a narrow screen alone: the picture below is wider than the page."""
+    st.html(f'<p class="sideways">{escape(t("explore.sideways"))}</p>')
 
 
 def head_figure(shown: CallView) -> Figure:

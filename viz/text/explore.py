@@ -89,12 +89,18 @@ TEXTS: dict[str, tuple[str, str]] = {
         "softmax 之前乘在 Q Kᵀ 上的系数。关闭时 softmax 直接看到原始分数。",
     ),
     "explore.scaling_default": ("1/√d_k", "1/√d_k"),
+    "explore.scaling_own": ("Model’s own", "模型自带"),
     "explore.scaling_off": ("Off", "关闭"),
     "explore.scaling_custom": ("Custom", "自定义"),
     "explore.factor": ("Factor on 1/√d_k", "1/√d_k 的倍数"),
     "explore.factor_help": (
         "Scores are multiplied by this factor times 1/√d_k. 1 is the usual scaling.",
         "分数乘以该倍数再乘 1/√d_k。1 即通常的缩放。",
+    ),
+    "explore.factor_own": ("Factor on the model’s own scaling", "模型自带缩放的倍数"),
+    "explore.factor_own_help": (
+        "Scores are multiplied by this factor times whatever the model itself uses. 1 leaves the model as it is.",
+        "分数乘以该倍数再乘模型自带的系数。1 即保持模型原样。",
     ),
     "explore.mask": ("Mask", "掩码"),
     "explore.mask_help": (
@@ -293,6 +299,7 @@ TEXTS: dict[str, tuple[str, str]] = {
         "Which head is enlarged below the grid, counted from 0.",
         "在网格下方放大哪一个头，从 0 开始编号。",
     ),
+    "explore.sideways": ("Swipe the picture sideways to see the rest.", "左右滑动图形可看到其余部分。"),
     "explore.one_head": ("Head {head}", "头 {head}"),
     "explore.head_off": ("switched off: its output is 0", "已关闭：输出为 0"),
     "explore.kv_group": ("reads key/value head {group}", "读取键/值头 {group}"),
