@@ -11,7 +11,7 @@ from viz.figures import head_heatmap
 from viz.figures.focus import framed
 from viz.figures.labels import hover_text, visible
 from viz.pages import explore_state as state
-from viz.pages.charts import chart
+from viz.pages.charts import chart, offer
 from viz.pages.explore_numbers import inside
 from viz.pages.explore_sections import differences, labels_of, words_of_maps
 from viz.pages.explore_stacks import call_title
@@ -20,6 +20,8 @@ from viz.services import generation as service
 from viz.services.attention import ModelRequest, Request, revision
 from viz.services.generation import WritingRequest, Written
 from viz.services.models import ModelError
+from viz.services.python_views import writing_code
+from viz.services.view_numbers import writing_numbers
 from viz.services.views import CallView
 from viz.text import t
 from viz.text.markdown import literal
@@ -167,6 +169,13 @@ def _board(asked: WritingRequest, call: Call, head: int, *, several: bool) -> No
             _text(t("writing.switched", switches=differences(asked.switches)), written, apart)
         _candidates(written, count)
         _map(asked, call, head, count)
+        offer(
+            "writing",
+            numbers=lambda: writing_numbers(
+                asked, written, writing.map_of(call, head, count), call=call.name, head=head
+            ),
+            code=lambda: writing_code(asked, written, call=call.name, head=head),
+        )
         if plays and written.end:
             st.session_state[_PLAYS] = False
             st.rerun()
