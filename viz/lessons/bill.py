@@ -63,8 +63,8 @@ def _tiles(values: Values) -> Sequence[Shown]:
     if made is None:
         raise LessonError(t("lesson.bill.no_token"))
     figure = matrix_heatmap(
-        made.logits, rows=made.tokens, columns=made.tokens, row_title=t("lesson.bill.rows"),
-        column_title=t("lesson.bill.columns"), title=t("lesson.bill.logits"), allowed=made.seen, picked=made.tile,
+        made.logits, rows=made.tokens, columns=made.tokens[: made.seen], row_title=t("lesson.bill.rows"),
+        column_title=t("lesson.bill.columns"), title=t("lesson.bill.logits"), picked=made.tile,
         decimals=1, words=figure_words(),
     )  # fmt: skip
     table = Table(

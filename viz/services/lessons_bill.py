@@ -59,8 +59,8 @@ class Tiled:
 
     Attributes:
         tokens: of rows and columns.
-        logits: (len, len) those computed so far; NaN elsewhere.
-        seen: (len, len) bool, keys of tiles read so far.
+        logits: (len, seen) those of the tiles read so far.
+        seen: keys of these tiles.
         tile: cells of the tile in hand.
         top, total, correction: (len,) the running numbers of each row.
         apart: largest difference between the output so far and full attention.
@@ -70,7 +70,7 @@ class Tiled:
 
     tokens: tuple[str, ...]
     logits: np.ndarray
-    seen: np.ndarray
+    seen: int
     tile: tuple[tuple[int, int], ...]
     top: np.ndarray
     total: np.ndarray
@@ -144,17 +144,13 @@ def tiled(text: str, tile: int, step: int) -> Tiled | None:
     key, other = embed(tokens, _D_K, seed=0), embed(tokens, _D_K, seed=1)
     query, value = (key + other) / math.sqrt(2), other
     full = scaled_dot_product_attention(query, key, value)
-    logits, seen = np.full((length, length), np.nan), np.zeros((length, length), bool)
     states = list(tiled_attention(query, key, value, tile=tile))
     step = min(step, len(states))
-    for state in states[:step]:
-        logits[:, state.first : state.last] = state.logits.numpy()
-        seen[:, state.first : state.last] = True
     now = states[step - 1]
     return Tiled(
         tokens=tokens,
-        logits=logits,
-        seen=seen,
+        logits=np.concatenate([state.logits.numpy() for state in states[:step]], axis=1),
+        seen=now.last,
         tile=tuple((row, column) for row in range(length) for column in range(now.first, now.last)),
         top=now.top.numpy(),
         total=now.total.numpy(),

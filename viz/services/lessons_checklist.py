@@ -24,11 +24,12 @@ Attend = Callable[[Tensor, Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]
 """(query, key, value, allowed) -> (output, weights); (batch, heads, len, d), True = may attend."""
 
 RIGHT = "right"
+_LINES = 3  # of a complaint that are kept
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a test said: whether it passed, and the first line of its complaint, "" where it has none."""
+    """What a test said: whether it passed, and the first lines of its complaint, "" where it has none."""
 
     passed: bool
     message: str
@@ -223,7 +224,8 @@ def verdict(test: str, implementation: str) -> Verdict:
     try:
         TESTS[test](IMPLEMENTATIONS[implementation])
     except AssertionError as error:
-        return Verdict(False, next((line for line in str(error).splitlines() if line.strip()), type(error).__name__))
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        return Verdict(False, " · ".join(lines[:_LINES]) or type(error).__name__)
     return Verdict(True, "")
 
 

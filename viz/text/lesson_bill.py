@@ -62,8 +62,8 @@ TEXTS: dict[str, tuple[str, str]] = {
     "lesson.bill.columns": ("columns: keys", "列：键"),
     "lesson.bill.logits": ("Scaled scores of the tiles read", "已读各块的缩放分数"),
     "lesson.bill.tiles_alt": (
-        "Scores of the tiles so far; the tile in hand is outlined, those to come are hatched.",
-        "到目前为止各块的分数；当前块有边框，未读的有阴影。",
+        "Scores of the tiles so far; the tile in hand is outlined.",
+        "到目前为止各块的分数；当前块有边框。",
     ),
     "lesson.bill.query": ("query", "查询"),
     "lesson.bill.largest": ("largest so far", "目前最大值"),
