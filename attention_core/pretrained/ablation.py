@@ -59,11 +59,17 @@ def mean_output(
     """
     counted = output.new_ones(output.shape[0], output.shape[2], dtype=torch.bool) if real is None else real
     counted = counted.to(output.device)[:, None, :, None]
-    kept = output.masked_fill(~counted, 0.0).double()
+    kept = exact(output.masked_fill(~counted, 0.0))
+    counted = counted.to(kept.device)
     if looks_back:
         total, number = kept.cumsum(dim=2), counted.cumsum(dim=2)
     else:
         total, number = kept.sum(dim=2, keepdim=True), counted.sum(dim=2, keepdim=True)
     if before is not None:
         total, number = total + before[0], number + before[1]
-    return (total / number.clamp(min=1)).to(output.dtype)
+    return (total / number.clamp(min=1)).to(output)
+
+
+def exact(tensor: Tensor) -> Tensor:
+    """In float64, on the CPU where the device has none (mps)."""
+    return (tensor.cpu() if tensor.device.type == "mps" else tensor).double()

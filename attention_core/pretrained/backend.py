@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from attention_core import masks
 from attention_core.attention import scaled_dot_product_attention
 from attention_core.drawn_masks import drawn, size_of
-from attention_core.pretrained.ablation import heads_off_in, without_heads
+from attention_core.pretrained.ablation import exact, heads_off_in, without_heads
 from attention_core.pretrained.switches import Switches
 from attention_core.runs import Call, CallInputs, CallKind
 from attention_core.scratch_config import ControlError
@@ -214,7 +214,7 @@ def _told(record: Recording, call: Call, output: Tensor) -> tuple[Tensor, int] |
     if record.earlier is None:
         return None
     before = record.earlier.get(call.name)
-    total, number = output.detach().double().sum(dim=2, keepdim=True), output.shape[2]
+    total, number = exact(output.detach()).sum(dim=2, keepdim=True), output.shape[2]
     record.earlier[call.name] = (total, number) if before is None else (before[0] + total, before[1] + number)
     return before
 

@@ -6,7 +6,7 @@ class LoadError(RuntimeError):
 
     Attributes:
         code: "not-fetched", "damaged", "not-found", "no-network", "gated", "no-weights", "no-tokenizer", "too-large",
-            "incomplete", "disk" or "unsupported".
+            "incomplete", "disk", "device" or "unsupported".
         name: the model that was asked for.
         values: numbers of the message, for whoever words it anew.
     """

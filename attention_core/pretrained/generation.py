@@ -308,10 +308,11 @@ class Generation:
         return passed.last_hidden_state
 
     def _two_stacks(self, ids: Tensor) -> Any:
-        stacks, real = self.model._module, self.prompt.real
+        stacks, real = self.model._module, self.prompt.real.to(ids.device)
         if self._source is None:
             enter_stage("source", real, None)
-            self._source = stacks.encoder(input_ids=self.prompt.ids, attention_mask=real.long()).last_hidden_state
+            source = self.prompt.ids.to(ids.device)
+            self._source = stacks.encoder(input_ids=source, attention_mask=real.long()).last_hidden_state
         enter_stage("target", real, stacks.crossing)
         return stacks.decoder(
             input_ids=ids, encoder_hidden_states=self._source, encoder_attention_mask=real.long(),

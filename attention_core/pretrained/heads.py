@@ -12,6 +12,8 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
+from attention_core.pretrained.device import HOME, there
+
 Task = Literal["next-token", "fill-mask", "seq2seq", "embedding", "none"]
 """What a model answers with: "next-token" (the row of a token rates what comes after it), "fill-mask" (what stands at
 its place), "seq2seq" (the next token of the target), "embedding" (a vector per text), "none" (hidden states alone)."""
@@ -71,13 +73,14 @@ class Head:
         self._options = {"use_cache": False} if "use_cache" in inspect.signature(module.forward).parameters else {}
 
     def __call__(self, hidden: Tensor) -> Tensor:
-        """(batch, len, d_model) float -> (batch, len, vocabulary)."""
+        """(batch, len, d_model) float -> (batch, len, vocabulary), on the CPU wherever the weights are."""
+        hidden = there(hidden, next(self._rest.parameters()).device)
         with torch.no_grad():
             if self._two_stacks:
                 given = {"encoder_outputs": (hidden,), "decoder_inputs_embeds": hidden}
             else:
                 given = {"inputs_embeds": hidden}
-            return self._rest(**given, **self._options).logits
+            return there(self._rest(**given, **self._options).logits, HOME)
 
     def fits(self, hidden: Tensor, logits: Tensor) -> bool:
         """True when these states give these logits, as the whole model made them."""

@@ -13,6 +13,7 @@ import torch
 from attention_core.pretrained import fetching, hub, memory
 from attention_core.pretrained.backend import IMPLEMENTATION, register
 from attention_core.pretrained.catalog import CatalogEntry
+from attention_core.pretrained.device import choose_device
 from attention_core.pretrained.errors import LoadError, first_line
 from attention_core.pretrained.heads import AUTO_CLASSES, Head, Task, body_of, task_of
 from attention_core.pretrained.progress import Progress, counting_weights, ignore
@@ -61,7 +62,7 @@ def load(name: str | os.PathLike[str], *, progress: Progress | None = None) -> M
         progress: told about the stages "download" (of the hub) and "weights"; what it raises ends the loading.
 
     Returns:
-        Model, in float32, evaluating, its weights frozen.
+        Model, in float32, evaluating, its weights frozen, on the device of ``device.choose_device``.
 
     Raises:
         LoadError: with a code, the reason and the remedy.
@@ -113,9 +114,13 @@ def _from_catalog(origin: Origin, progress: Progress) -> Model:
 
 def _build(source: str, name: str, entry: CatalogEntry | None, progress: Progress) -> Model:
     memory.require(name, memory.weights_in(Path(source).glob("*.safetensors")))
-    model = _assemble(source, name, entry, IMPLEMENTATION, progress)
+    try:
+        device = choose_device()
+    except ValueError as error:
+        raise LoadError("device", name, str(error)) from error
+    model = _assemble(source, name, entry, IMPLEMENTATION, device, progress)
     if model is None or not model.calls:  # others take any name for an implementation: only counting calls tells
-        model = _assemble(source, name, entry, "eager", progress)
+        model = _assemble(source, name, entry, "eager", device, progress)
     if model is None or not model.calls:
         raise LoadError(
             "unsupported",
@@ -127,13 +132,14 @@ def _build(source: str, name: str, entry: CatalogEntry | None, progress: Progres
 
 
 def _assemble(
-    source: str, name: str, entry: CatalogEntry | None, implementation: str, progress: Progress
+    source: str, name: str, entry: CatalogEntry | None, implementation: str, device: torch.device, progress: Progress
 ) -> Model | None:
-    """The model on one implementation; None where it has a table of its own that lacks it."""
+    """The model on a device and one implementation; None where it has a table of its own that lacks it."""
     with _one_at_a_time, counting_weights(progress):
         register()
         try:
             whole, task = _load_module(source, name, implementation)
+            whole.to(device)
         except KeyError as error:
             if error.args != (IMPLEMENTATION,):
                 raise

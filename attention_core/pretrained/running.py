@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from attention_core.pretrained.backend import Recording, recording
 from attention_core.pretrained.catalog import CatalogEntry
 from attention_core.pretrained.comparing import Agreements
+from attention_core.pretrained.device import HOME, home, there
 from attention_core.pretrained.facts import scaling_of
 from attention_core.pretrained.generation import Generation, refusal_to_write
 from attention_core.pretrained.heads import Head, Task
@@ -42,6 +43,7 @@ class Model:
         mask_id: id of the token that stands for a hidden word; None where the model has none.
         takes_pairs, takes_chats: its tokenizer has a template for them.
         can_write: ``generate`` can write with it.
+        device: where its weights are; what a run hands out is on the CPU.
         width: size of its hidden states.
         vocabulary: number of token ids that it has a vector for.
         parameters: number of weights.
@@ -69,6 +71,7 @@ class Model:
         self._reader = reader
         self._traits = traits
         self._whole = module if whole is None else whole
+        self.device: torch.device = next(self._whole.parameters()).device
         self._targets = targets
         self.switchable = switchable
         self.architecture = type(self._whole).__name__
@@ -256,15 +259,15 @@ class Model:
             implementation: one of transformers' own, such as "eager" and "sdpa".
 
         Returns:
-            The module of transformers, evaluating; its tensors are shared and frozen.
+            The module of transformers on the CPU, evaluating, frozen; its tensors are shared where the model is there.
 
         Raises:
             ValueError: if the model does not have that implementation.
         """
-        shared = [*self._twin.parameters(), *self._twin.buffers()]
+        shared = [*self._twin.parameters(), *self._twin.buffers()] if self.device == HOME else []
         network = copy.deepcopy(self._twin, {id(tensor): tensor for tensor in shared})
         network.set_attn_implementation(implementation)
-        return network
+        return network if self.device == HOME else network.to(HOME)
 
     def generate(
         self,
@@ -341,12 +344,15 @@ class Model:
 
     def _forward(self, module: Any, inputs: Mapping[str, Tensor], record: Recording | None, **options: Any) -> Any:
         with processor(), torch.inference_mode():
+            given, options = there(dict(inputs), self.device), there(options, self.device)
             if record is None:
-                return module(**inputs, **options)
+                return home(module(**given, **options), self.device)
+            record.real = there(record.real, self.device)
             if not self.switchable:
-                return recorded_pass(module, inputs, record, self.calls, **options)
+                return home(recorded_pass(module, given, record, self.calls, **options), self.device, record)
             with recording(record):
-                return module(**inputs, **options)
+                outputs = module(**given, **options)
+            return home(outputs, self.device, record)
 
     def _agreement(
         self,

@@ -145,7 +145,7 @@ class Targets:
         with self._guard:
             known = self._written.get(key)
         if known is None:
-            given = torch.tensor([ids])
+            given = torch.tensor([ids], device=self._whole.device)
             with torch.inference_mode():
                 written = self._whole.generate(
                     input_ids=given, attention_mask=torch.ones_like(given), do_sample=False, num_beams=1,

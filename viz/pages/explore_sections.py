@@ -28,6 +28,7 @@ from viz.pages.charts import chart
 from viz.pages.explore_stacks import call_title, head_title
 from viz.pages.explore_state import clamp, get, key, put
 from viz.services.attention import MOST_COMPARED, ModelRequest, Request, compared_megabytes, revision
+from viz.services.models import device_name
 from viz.services.views import CallView, Statistics
 from viz.text import DEFAULT_LANGUAGE, language, t, template
 
@@ -76,7 +77,7 @@ def _run_line(request: Request, made: Run, shown: CallView) -> str:
             heads=shown.heads,
             rows=len(shown.query_tokens),
             columns=len(shown.key_tokens),
-            device="CPU",
+            device=device_name(request.model),
         )
     if isinstance(request, ModelRequest):
         return t(
@@ -86,7 +87,7 @@ def _run_line(request: Request, made: Run, shown: CallView) -> str:
             last=len(made.calls) - 1,
             heads=shown.heads,
             tokens=len(shown.query_tokens),
-            device="CPU",
+            device=device_name(request.model),
         )
     return t(
         "explore.run_scratch",

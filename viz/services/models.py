@@ -101,6 +101,11 @@ def ready_model(name: str) -> Model | None:
     return loaded(name)
 
 
+def device_name(name: str) -> str:
+    """Where a loaded model runs: "CPU", "CUDA" or "MPS"."""
+    return loaded_model(name).device.type.upper()
+
+
 def loaded_model(name: str, progress: Progress | None = None) -> Model:
     """The model, loaded once for all visitors; afterwards the garbage collector leaves it alone.
 

@@ -78,6 +78,11 @@ TEXTS: dict[str, tuple[str, str]] = {
         "The model adds numbers of its own to the scaled scores.",
         "模型在缩放后的分数上加了自己的数值。",
     ),
+    "model_error.device": (
+        "HEADSCOPE_DEVICE names no device of this machine. Set it to cpu, cuda or mps, whichever is here, or leave it out, and "
+        "start the app again.",
+        "HEADSCOPE_DEVICE 指定的设备在本机不存在。请设为本机具有的 cpu、cuda 或 mps，或取消该变量，然后重新启动应用。",
+    ),
     # Beside the switch
     "fact.scaling_queries": (
         "Queries come pre-scaled in this model: “off” removes the factor that it put on them.",
