@@ -67,6 +67,7 @@ def _document(lesson: Lesson, values: Values, code: str, solutions: bool, addres
             body.append(_question(lesson, lesson.question(block.name), numbers[block.name]))
     if solutions:
         solved = [_solution(lesson, lesson.question(name), number) for name, number in numbers.items()]
+        solved += [_solved_quiz(one) for part in lesson.parts for one in _drawn(part, values) if isinstance(one, Quiz)]
         body.append(f'<section class="solutions"><h2>{escape(t("handout.solutions"))}</h2>{"".join(solved)}</section>')
     live = f"<br>{escape(t('handout.live'))} {escape(address)}" if address else ""
     body.append(f"<footer>{escape(t('handout.made'))}{live}</footer>")
@@ -87,6 +88,24 @@ def _part(lesson: Lesson, part: Part, values: Values) -> str:
     except LessonError as error:
         shown = f'<p class="note">{escape(error.text)}</p>'
     return f'<section class="part" data-part="{part.name}">{line}{shown}</section>'
+
+
+def _drawn(part: Part, values: Values) -> Sequence[Shown]:
+    try:
+        return part.draw(values)
+    except LessonError:
+        return ()
+
+
+def _solved_quiz(quiz: Quiz) -> str:
+    letter = _LETTERS[list(quiz.answers).index(quiz.solutions[quiz.name])]
+    reasons = "".join(
+        f"<li>{to_line(answer)}<br>{to_line(quiz.whys[code])}</li>" for code, answer in quiz.answers.items()
+    )
+    return (
+        f'<section class="solution"><div>{to_line(quiz.ask)} '
+        f"<strong>{escape(t('handout.right', letter=letter))}</strong></div><ol>{reasons}</ol></section>"
+    )
 
 
 def _setting(lesson: Lesson, switch: Switch, values: Values) -> str:
@@ -119,7 +138,7 @@ def _one(one: Shown, width: int) -> str:
         return f"<pre>{escape(one.text)}</pre>"
     if isinstance(one, Quiz):
         answers = "".join(f"<li>{to_line(answer)}</li>" for answer in one.answers.values())
-        return f'<div class="note"><p>{to_line(one.ask)}</p><ul>{answers}</ul></div>'
+        return f'<section class="question"><div>{to_line(one.ask)}</div><ol>{answers}</ol></section>'
     return _table(one)
 
 

@@ -1,6 +1,7 @@
 """Draws the live parts of a lesson: switches, then what they make; a part redraws itself alone."""
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import streamlit as st
@@ -62,13 +63,16 @@ def _draw(lesson_name: str, part_name: str) -> None:
     shown = lesson.part(part_name)
     _keep_picks(lesson, shown)
     with st.container(key=key(lesson.name, shown.name, "part"), border=True):
+        _walks(lesson, shown)
+        above = st.container() if frame.presenting() else None  # a class sees the figure first, then what sets it
         _switches(lesson, shown)
-        try:
-            made = shown.draw(state.values(lesson))
-        except LessonError as error:
-            st.error(error.text)
-        else:
-            _all(lesson, shown, made)
+        with above or nullcontext():
+            try:
+                made = shown.draw(state.values(lesson))
+            except LessonError as error:
+                st.error(error.text)
+            else:
+                _all(lesson, shown, made)
     state.publish()
 
 
@@ -80,10 +84,13 @@ def _keep_picks(lesson: Lesson, shown: Part) -> None:
             state.put(lesson, switch.name, max(0, min(state.get(lesson, switch.name), there - 1)))
 
 
-def _switches(lesson: Lesson, shown: Part) -> None:
+def _walks(lesson: Lesson, shown: Part) -> None:
     for switch in shown.switches:
         if isinstance(switch, Walk):
             _walk(lesson, switch)
+
+
+def _switches(lesson: Lesson, shown: Part) -> None:
     plain = [switch for switch in shown.switches if not isinstance(switch, Walk)]
     if plain:
         with st.container(
