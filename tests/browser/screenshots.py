@@ -35,6 +35,13 @@ PICTURES = {  # name -> address, width, height, scheme, language
         f"?source=SmolLM2-135M-Instruct&text={CAPITALS}&view=head_map&layer=23&head=4&heads_off=decoder.23:4",
         *(1440, 2420, "light", "en-US"),
     ),
+    "overview": (
+        f"?source=SmolLM2-135M-Instruct&text={CAPITALS}&view=overview&layer=16&head=0",
+        *(1440, 2000, "light", "en-US"),
+    ),
+    "stages": (f"?text={RIVER}&view=stages&layer=2&head=5", 1440, 1750, "light", "en-US"),
+    "compare": (f"?text={RIVER}&view=compare&layer=2&head=5&scaling=off", 1440, 1300, "light", "en-US"),
+    "learn": ("learn?lang=zh&lesson=steps&steps.stage=weights", 1440, 1500, "light", "zh-CN"),
     "mask-lab": ("mask_lab?lang=en", 1440, 1500, "light", "en-US"),
     "train": ("train?lang=en&task=lookup", 1440, 2300, "light", "en-US"),
     "bug-zoo": ("bug_zoo?lang=en", 1440, 2080, "light", "en-US"),

@@ -166,3 +166,8 @@ frame.show([frame.Page("{page}", {page}.render)])
 
 def labels(app: AppTest) -> list[str]:
     return [button.proto.label for button in app.get("download_button")]
+
+
+def test_the_code_says_on_which_side_a_batch_is_padded() -> None:
+    """The numbers of one sample can be the same on both sides, so the words are looked at."""
+    assert "padding_side='left'" in as_python(PADDED, view(PADDED, "encoder.2", 1), head=0)
