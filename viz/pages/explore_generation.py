@@ -50,18 +50,20 @@ def draw(request: Request, made: Run, shown: CallView) -> None:
         return
     st.html(_STYLES)
     st.caption(t("writing.intro"))
-    _settings()
+    head = inside("head", shown.heads)
+    _settings(shown.heads)
     _settle(asked)
     places = [place for place, call in enumerate(made.calls) if call == shown.call]
     count = _caught_up(asked, int(str(get("written"))))
     _buttons(asked, count)
     if request.switches.mask == "none":
         st.caption(t("writing.mask_note"))
-    _board(asked, shown.call, inside("head", shown.heads), several=bool(places) and len(made.texts) > 1)
+    _board(asked, shown.call, head, several=bool(places) and len(made.texts) > 1)
 
 
-def _settings() -> None:
+def _settings(heads: int) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.selectbox(t("explore.head"), range(heads), key=key("head"), help=t("explore.head_help"), width=120)
         st.number_input(
             t("writing.most"), 1, service.MOST_NEW, key=key("new_tokens"), help=t("writing.most_help"), width=150
         )
