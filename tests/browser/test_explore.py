@@ -160,3 +160,15 @@ def test_c153_nothing_is_fetched_from_elsewhere(visit):
     visitor.settle()
     visitor.plot(GRID)
     assert asked and all(url.startswith(visitor.server) for url in asked)
+
+
+@pytest.mark.parametrize(("width", "narrow"), [(390, True), (1440, False)])
+def test_on_a_phone_wide_pictures_say_so_and_numbers_do_not_run_into_each_other(visit, width, narrow):
+    visitor = visit("?text=the+cat+sat+on+the+mat+because+it+was+tired&lang=en", width=width)
+    visitor.plot("explore_head_chart").wait_for_selector(".heatmap-label", state="attached")
+    page = visitor.page
+    assert page.locator(".sideways").first.is_visible() == narrow
+    numbers = page.locator(".st-key-explore_head_chart .heatmap-label")
+    assert numbers.count() == 12 * 12 and numbers.nth(80).is_visible() != narrow
+    room = page.locator(".st-key-explore_grid").evaluate("box => box.scrollWidth - box.clientWidth")
+    assert (room > 100) == narrow, "the hint stands where there is something to swipe to"
