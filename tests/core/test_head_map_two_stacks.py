@@ -71,7 +71,7 @@ def test_what_can_be_measured(model: Model) -> None:
 
 def test_an_empty_target_is_refused_with_a_remedy(tiny_folder: Callable[..., Path]) -> None:
     model = load(tiny_folder(FAMILIES[0], specials=False, **TWO_STACKS[FAMILIES[0]]))
-    with pytest.raises(ValueError, match="need at least one token: .*; type a word"):
+    with pytest.raises(ValueError, match=r"need at least one token: .*; type a word"):
         HeadMapping(model, SOURCE, measure="nll", target="")
 
 
