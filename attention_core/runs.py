@@ -72,8 +72,8 @@ class CallInputs:
         bias, sinks, scale, softcap: as given to ``scaled_dot_product_attention``.
         own_scale: the factor the model itself uses for this call, whatever the switches say.
         own_allowed: bool, broadcastable likewise, the mask the model itself uses; None where that is ``allowed``.
-        pre_scaled: the model put ``own_scale`` on its queries before the call, which then took no factor; here the query
-            is as it was before that.
+        pre_scaled: the model put ``own_scale`` on its queries before the call, which then took no factor; here the
+            query is as it was before that.
     """
 
     query: Tensor
@@ -119,8 +119,8 @@ class Agreement:
         weights: call name -> largest absolute difference of weights.
         output: largest absolute difference of the final output.
         weights_tolerance, output_tolerance: what counts as agreement.
-        default: what the reference's library runs the model on where nobody chooses, "sdpa" or "eager"; None where there
-            is no such choice.
+        default: what the reference's library runs the model on where nobody chooses, "sdpa" or "eager"; None where
+            there is no such choice.
         default_output: largest absolute difference of the final output from a run on that; it has no weights to compare
             where it is fused. None where it was not measured. It has no part in ``passed``.
     """

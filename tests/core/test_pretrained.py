@@ -111,9 +111,7 @@ def test_agreement_reports_a_difference(minilm: Model) -> None:
     batch = minilm.read(SENTENCE)
     reference = minilm._forward(minilm._twin, minilm._inputs(batch), None, output_attentions=True)
     wrong = minilm.run(SENTENCE, switches=Switches(temperature=1.001, layers=frozenset({3})), agreement=False)
-    found = comparing.compare(
-        wrong.inputs, wrong.output, reference.attentions, reference.last_hidden_state, batch.real
-    )
+    found = comparing.compare(wrong.inputs, wrong.output, reference.attentions, reference.last_hidden_state, batch.real)
     assert not found.passed
     assert found.weights["encoder.2"] <= 1e-5 < found.weights["encoder.3"]
     broken = torch.full_like(wrong.output, float("nan"))

@@ -148,7 +148,7 @@ def predictions(request: ModelRequest, sample: int) -> tuple[Prediction, ...]:
 
 @lru_cache(maxsize=16)
 def text_numbers(request: ModelRequest, sample: int) -> TextNumbers | None:
-    """Surprise of each token of the text (or target), and divergence of what it foretells; None where nothing is foretold.
+    """Surprise of each token of the text or target, and divergence of what it foretells; None where it foretells none.
 
     Raises:
         LoadError, BusyError, ValueError: as ``run``.

@@ -84,7 +84,10 @@ TEXTS: dict[str, tuple[str, str]] = {
     "explore.family_decoder": ("decoder", "解码器"),
     "explore.family_encoder-decoder": ("encoder-decoder", "编码器–解码器"),
     "explore.origin_hub": ("from the Hugging Face hub as {place}", "来自 Hugging Face：{place}"),
-    "explore.origin_package": ("from a Python package, {place}, checked by its hash", "来自 Python 软件包 {place}，按哈希校验"),
+    "explore.origin_package": (
+        "from a Python package, {place}, checked by its hash",
+        "来自 Python 软件包 {place}，按哈希校验",
+    ),
     "explore.origin_bundled": ("comes with the project, as {place}", "随项目附带：{place}"),
     "explore.source_bundled": ("{name} (trained on synthetic letters)", "{name}（在合成字母上训练）"),
     "explore.source_trained": ("{name} (from the train page)", "{name}（来自“训练”页）"),
