@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from attention_core.attention import scaled_dot_product_attention
-from attention_core.diagnostics import joined_checks, row_checks
+from attention_core.diagnostics import RowCheck, joined_checks, row_checks
 from attention_core.from_scratch import MaskChoice, ScratchConfig
 from viz.services import call_parts, views
 from viz.services.attention import ScratchRequest
@@ -44,6 +44,13 @@ def test_a_head_costs_that_head_and_a_stage_of_the_layer_that_stage(afresh: Kept
         shown.stages_of(6)
 
 
+def test_the_verdict_names_heads_as_the_call_counts_them(monkeypatch: pytest.MonkeyPatch, afresh: Kept):
+    found = RowCheck("row_sums", "failed", 1, ((0, 0, 2, None),))
+    monkeypatch.setattr(views, "row_checks", lambda *_, **__: (found,))
+    (check,) = views.view(REQUEST, "decoder.0", 0).checks
+    assert check.count == 6 and check.where == tuple((0, head, 2, None) for head in range(6))
+
+
 def test_a_part_is_cut_from_every_stage(afresh: Kept):
     shown = views.view(REQUEST, "decoder.0", 0)
     part = views.part_of(shown, 2, 3)
@@ -56,7 +63,8 @@ def test_numbers_in_groups_are_those_of_the_whole(monkeypatch: pytest.MonkeyPatc
     in_groups = views.statistics.__wrapped__(REQUEST, "decoder.0", 0)
     monkeypatch.setattr(call_parts, "WORK_BYTES", 2**20)
     whole = views.statistics.__wrapped__(REQUEST, "decoder.0", 0)
-    assert list(in_groups.numbers) == list(whole.numbers) and "query_variance" not in whole.numbers
+    assert list(in_groups.numbers) == list(whole.numbers)
+    assert not [name for name in whole.numbers if "contribution" in name], "they are told as a gap, not in the table"
     for name, values in whole.numbers.items():
         if name not in ("query_gradient", "key_gradient"):  # in groups each has a direction of its own
             np.testing.assert_allclose(in_groups.numbers[name], values, rtol=1e-4, atol=1e-6)  # order of sums
