@@ -9,7 +9,7 @@ from viz.figures.training import heads_over_time, training_maps
 from viz.pages import frame
 from viz.pages import train_state as state
 from viz.pages.charts import chart
-from viz.pages.explore_sections import figure_words
+from viz.pages.explore_sections import figure_words, sideways
 from viz.pages.train_state import Shown, key
 from viz.services.training import Lane, Seen
 from viz.services.training_views import (
@@ -164,10 +164,12 @@ def _maps(shown: Shown, place: int, lane: Lane, step: int) -> None:
         allowed=may_see(lane), title=lane_name(shown, place), words=figure_words(),
         width=_WIDE if len(shown.run.lanes) == 1 else _HALF, revision=seen.step,
     )  # fmt: skip
-    chart(
-        figure, key=key(f"maps_{place}"), title=t("train.maps"),
-        alt=t("train.maps_alt", layers=layers, heads=heads, step=seen.step),
-    )  # fmt: skip
+    sideways()
+    with st.container(key=key(f"maps_box_{place}")):
+        chart(
+            figure, key=key(f"maps_{place}"), title=t("train.maps"),
+            alt=t("train.maps_alt", layers=layers, heads=heads, step=seen.step),
+        )  # fmt: skip
 
 
 def _example(view: ExampleView, said: tuple[str, ...], place: int) -> None:
