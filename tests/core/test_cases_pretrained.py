@@ -12,8 +12,8 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from torch.testing import assert_close
 
 from attention_core.pretrained import LoadError, Model, Switches, load, loading
+from attention_core.pretrained.agreement import attentions_of
 from attention_core.pretrained.backend import IMPLEMENTATION, register
-from attention_core.pretrained.running import attentions_of
 from attention_core.pretrained.tokens import TextReader
 
 TINY_GPT2: dict[str, Any] = {"n_embd": 33, "n_head": 3, "n_layer": 1, "n_positions": 19}
