@@ -43,7 +43,7 @@ install: $(APP_READY) ## the virtual environment with everything that the app ne
 
 test: $(TESTS_READY) ## everything: lint, types, then unit, page and browser tests
 	$(MAKE) --no-print-directory lint types browser model
-	$(PY) -m pytest
+	$(PY) -m pytest -n 2 --dist loadfile
 
 lint: $(TESTS_READY) ## ruff: rules and layout
 	$(PY) -m ruff check

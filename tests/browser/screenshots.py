@@ -41,7 +41,7 @@ PICTURES = {  # name -> address, width, height, scheme, language
     ),
     "stages": (f"?text={RIVER}&view=stages&layer=2&head=5", 1440, 1750, "light", "en-US"),
     "compare": (f"?text={RIVER}&view=compare&layer=2&head=5&scaling=off", 1440, 1300, "light", "en-US"),
-    "learn": ("learn?lang=zh&lesson=steps&steps.stage=weights", 1440, 1500, "light", "zh-CN"),
+    "learn": ("learn?lang=zh&lesson=steps&stage=weights", 1440, 1500, "light", "zh-CN"),
     "mask-lab": ("mask_lab?lang=en", 1440, 1500, "light", "en-US"),
     "train": ("train?lang=en&task=lookup", 1440, 2300, "light", "en-US"),
     "bug-zoo": ("bug_zoo?lang=en", 1440, 2080, "light", "en-US"),

@@ -29,12 +29,13 @@ def leaking(tmp_path):
 
 def test_a_dropped_file_is_diagnosed_shown_and_taken_home(visit, leaking):
     path, weights = leaking
-    visitor = visit("debug")
+    visitor = visit("debug", height=1400)  # an open chooser closes when the page is scrolled to it
     page = visitor.page
     page.get_by_role("radio", name="File").click()
     visitor.settle()
     page.locator(".st-key-debug_upload input[type=file]").set_input_files(path)
     page.get_by_text("These names are not known and are left out: banana").wait_for()
+    visitor.settle()
     page.locator(".st-key-debug_expect input").click()
     page.get_by_role("option", name="causal: keys up to the query").click()
     page.locator(".st-key-debug_padding label").first.click()

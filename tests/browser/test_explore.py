@@ -124,7 +124,9 @@ def test_a_head_opens_by_a_click_on_its_name(visit):
     place = plot.evaluate(
         """plot => {
              const names = plot._fullData.find(trace => trace.type === 'scatter' && trace.customdata?.length > 5);
-             const point = plot.querySelectorAll('.scatterlayer .trace .points path')[5].getBoundingClientRect();
+             const mark = plot.querySelectorAll('.scatterlayer .trace .points path')[5];
+             mark.scrollIntoView({block: 'center', behavior: 'instant'});
+             const point = mark.getBoundingClientRect();
              return [point.x + point.width / 2, point.y + point.height / 2];
            }"""
     )

@@ -1,13 +1,12 @@
 """Lesson 14 in a real browser, in both languages, by keyboard alone; how long a switch of lessons 9 and 12 takes."""
 
 import re
-import time
 
 import numpy as np
 import pytest
 
 from tests.browser.test_learn import TOO_WIDE, cells, open_lesson, say, tab_to, text_of
-from viz.services import lessons_bill, lessons_bugs, lessons_softmax
+from viz.services import lessons_bugs
 from viz.text import TEXTS
 from viz.text.markdown import literal
 
@@ -60,37 +59,3 @@ def test_rounds_are_played_by_keyboard_alone(visit, language, width):
     chinese = bool(re.search(r"[\u3400-\u9fff]", re.sub(r"简体中文", "", text_of(visitor))))
     assert chinese is (language == "zh")
     assert literal(text) == literal(page.locator(".st-key-learn_bugs_text input").input_value())
-
-
-def test_a_switch_of_the_later_lessons_redraws_soon(visit):
-    visitor = open_lesson(visit, "softmax", "en", "&temperature=0.05", width=1440)
-    visitor.page.locator(".st-key-learn_softmax_tempered_show button").click()
-    waits = {"softmax": [], "bill": []}
-    text = TEXTS["lesson.softmax.text.default"][0]
-    visitor.plot("learn_softmax_tempered_chart")
-    tab_to(visitor, ".st-key-learn_softmax_temperature input")
-    for temperature in lessons_softmax.TEMPERATURES[1:]:
-        made = lessons_softmax.tempered(text, temperature)
-        assert made is not None
-        start = time.perf_counter()
-        visitor.page.keyboard.press("ArrowRight")
-        while not np.array_equal(cells(visitor, "learn_softmax_tempered_chart"), made.weights.astype(np.float32)):
-            assert time.perf_counter() - start < 20
-        waits["softmax"].append(time.perf_counter() - start)
-        visitor.settle()
-    visitor = open_lesson(visit, "bill", "en", width=1440)
-    visitor.page.locator(".st-key-learn_bill_patterns_show button").click()
-    visitor.plot("learn_bill_pattern_chart")
-    visitor.settle()
-    for pattern in lessons_bill.PATTERNS[2:]:
-        weights = lessons_bill.patterns("near")[pattern].weights.astype(np.float32)
-        name = TEXTS[f"lesson.bill.pattern.{pattern}"][0]
-        start = time.perf_counter()
-        visitor.page.locator(".st-key-learn_bill_pattern").get_by_role("radio", name=name, exact=True).click()
-        while not np.array_equal(cells(visitor, "learn_bill_pattern_chart"), weights):
-            assert time.perf_counter() - start < 20
-        waits["bill"].append(time.perf_counter() - start)
-        visitor.settle()
-    for lesson, found in waits.items():
-        median = sorted(found)[len(found) // 2]
-        print(f"{lesson}: {median * 1000:.0f} ms from a switch to the figure, median of {len(found)}")

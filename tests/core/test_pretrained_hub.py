@@ -282,8 +282,12 @@ def test_the_catalog_is_told_truthfully(capsys: pytest.CaptureFixture[str]) -> N
     families = {entry.family for entry in CATALOG}
     assert families == {"encoder", "decoder", "encoder-decoder"}
     for entry in CATALOG:
-        assert entry.hub_id is not None and entry.hub_id.count("/") == 1
-        assert resolve(entry.hub_id).entry is entry
+        if entry.bundled is None:
+            assert entry.hub_id is not None and entry.hub_id.count("/") == 1
+            assert resolve(entry.hub_id).entry is entry
+        else:
+            assert (entry.bundled / "model.safetensors").stat().st_size == entry.size_bytes
+            assert resolve(entry.name).entry is entry
         assert 1.9 < entry.size_bytes / entry.parameters < 4.5  # bytes of a weight: half precision, or float32 and more
     assert main(["list"]) == 0
     assert "gpt2: next-token, 12 layers x 12 heads, 124.4 M weights, 548 MB, MIT" in capsys.readouterr().out
