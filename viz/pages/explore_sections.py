@@ -1,6 +1,6 @@
 """The parts of the explore page below the text, from what was run to what it changed."""
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from html import escape
 
 import streamlit as st
@@ -22,6 +22,7 @@ from viz.figures import (
 )
 from viz.figures.grid import EXACT_TOKENS
 from viz.figures.tables import label
+from viz.lessons.figure_words import figure_words as figure_words
 from viz.pages import explore_facts
 from viz.pages import explore_state as state
 from viz.pages.charts import chart
@@ -30,7 +31,7 @@ from viz.pages.explore_state import clamp, get, key, put
 from viz.services.attention import MOST_COMPARED, ModelRequest, Request, compared_megabytes, revision
 from viz.services.models import device_name
 from viz.services.views import CallView, Statistics
-from viz.text import DEFAULT_LANGUAGE, language, t, template
+from viz.text import t
 
 _SIGNS = {"passed": "✓", "failed": "✕", "info": "i", "not possible": "–", "not-possible": "–"}
 
@@ -273,20 +274,9 @@ def diagnostics(shown: Statistics, panels: dict[str, Figure]) -> None:
         st.dataframe(columns, hide_index=True)
 
 
-def figure_words() -> FigureWords:
-    """The words on the figures in the current language."""
-    kind = FigureWords if language() == DEFAULT_LANGUAGE else _PlainOrdinals
-    return kind(**{field.name: template(f"figure.{field.name}") for field in fields(FigureWords)})
-
-
 def words_of_maps() -> FigureWords:
     """Here a switch blocks, not a mistake."""
     return replace(figure_words(), legend_blocked=t("explore.legend_blocked"))
-
-
-class _PlainOrdinals(FigureWords):
-    def nth(self, step: int) -> str:
-        return str(step)
 
 
 def _opened(name: str) -> bool:
