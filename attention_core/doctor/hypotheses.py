@@ -8,7 +8,6 @@ import torch
 from torch import Tensor
 
 from attention_core.attention import AttentionTrace
-from attention_core.doctor.estimates import raw_scores
 from attention_core.doctor.inputs import Given, stored_dtype
 from attention_core.doctor.intent import Intent
 from attention_core.doctor.matching import Tolerance, agrees, largest_difference, output_agrees, tolerance
@@ -267,11 +266,4 @@ def _output_difference(predicted: Tensor, observed: Tensor) -> float:
         return float("nan")
     error = (predicted.double() - observed.double()).abs()
     finite = error[torch.isfinite(error)]
-    return float(finite.max()) if finite.numel() else float("nan")
-
-
-def largest_score(given: Given) -> float:
-    """Largest absolute q.k, in float64."""
-    scores = raw_scores(given).abs()
-    finite = scores[torch.isfinite(scores)]
     return float(finite.max()) if finite.numel() else float("nan")
